@@ -121,35 +121,67 @@ def check_publishing(model: Any, tokenizer: Any, weights: Weights, servers: Serv
     """Publish changed weights and then the model's own, and compare each server's log-probabilities with the model's.
 
     A server that keeps old weights, all or some, goes unnoticed if it is given the same ones again. So the matrices are first
-    doubled and halved in turn, which floating point undoes exactly.
+    doubled and halved in turn, which floating point undoes exactly. Such a model is far from any that was trained, and rounding
+    to bfloat16 moves it further than one: there, its log-probabilities must be nearer to those of the changed weights than to
+    those of the old ones, of the old head, and at temperature 1. The model's own have to be within :data:`LARGEST_DIFFERENCE`.
     Returns the largest mean difference with the model's own weights. Raises :class:`InfrastructureError` if it is too large.
     """
     import torch
 
-    matrices = [parameter for parameter in model.parameters() if parameter.ndim > 1]
+    limit = LARGEST_DIFFERENCE[dtype]
+
+    def differences(*logits: Any) -> list[float]:
+        served = torch.tensor(tokens.logprobs)
+        sampled = torch.tensor(tokens.completion_ids)[:, None]
+        return [float(((row / temperature).log_softmax(-1).gather(1, sampled)[:, 0] - served).abs().mean()) for row in logits]
+
+    head = _scale(model, 1)
+    weights.publish(model, 0)
+    changed = _sampled(servers, tokenizer, weights, temperature)
+    after = [_logits(model, tokens) for tokens in changed]
+    _scale(model, -1)
+    for address, tokens, new in zip(servers.addresses, changed, after, strict=True):
+        wrong = [_logits(model, tokens), new / head, *([new * temperature] if temperature != 1 else [])]
+        nearest, *others = differences(new, *wrong)
+        if not nearest < min(others) or (dtype == "float32" and nearest > limit):
+            raise _wrong(address, nearest)
+    weights.publish(model, 0)
     largest = 0.0
-    for power in (1, -1):
-        with torch.no_grad():
-            for number, matrix in enumerate(matrices):
-                matrix.mul_(2.0 ** (power if number % 2 else -power))
-        weights.publish(model, 0)
-        differences, expected = {}, {}
-        for address in servers.addresses:
-            tokens = asyncio.run(_sampled(address, tokenizer, servers, weights, temperature))
-            key = (*tokens.prompt_ids, *tokens.completion_ids)
-            if key not in expected:  # mostly all servers sample the same
-                expected[key] = _logprobs(model, tokens, temperature)
-            differences[address] = float((expected[key] - torch.tensor(tokens.logprobs)).abs().mean())
-        address, largest = max(differences.items(), key=lambda pair: pair[1])
-        if not largest <= LARGEST_DIFFERENCE[dtype]:
-            raise InfrastructureError(
-                f"{address} does not sample from the published weights: its log-probabilities differ by {largest:.3g} on "
-                "average; is it another model, or was it started without --logprobs-mode processed_logprobs?"
-            )
+    for address, tokens in zip(servers.addresses, _sampled(servers, tokenizer, weights, temperature), strict=True):
+        (difference,) = differences(_logits(model, tokens))
+        if not difference <= limit:
+            raise _wrong(address, difference)
+        largest = max(largest, difference)
     return largest
 
 
-async def _sampled(address: str, tokenizer: Any, servers: Servers, weights: Weights, temperature: float) -> Tokens:
+def _scale(model: Any, power: int) -> float:
+    """Double and halve the matrices of ``model`` in turn; -1 undoes what 1 does. Returns the factor of the head."""
+    import torch
+
+    factor = 1.0
+    head = model.get_output_embeddings().weight
+    with torch.no_grad():
+        for number, matrix in enumerate(parameter for parameter in model.parameters() if parameter.ndim > 1):
+            scale = 2.0 ** (power if number % 2 else -power)
+            matrix.mul_(scale)
+            factor = scale if matrix is head else factor
+    return factor
+
+
+def _wrong(address: str, difference: float) -> InfrastructureError:
+    return InfrastructureError(
+        f"{address} does not sample from the published weights: its log-probabilities differ by {difference:.3g} on "
+        "average; is it another model, or was it started without --logprobs-mode processed_logprobs?"
+    )
+
+
+def _sampled(servers: Servers, tokenizer: Any, weights: Weights, temperature: float) -> list[Tokens]:
+    """What each server answers :data:`OPENING`."""
+    return [asyncio.run(_asked(address, tokenizer, servers, weights, temperature)) for address in servers.addresses]
+
+
+async def _asked(address: str, tokenizer: Any, servers: Servers, weights: Weights, temperature: float) -> Tokens:
     model = VllmModel(tokenizer, [address], servers.max_context, name=servers.name, salt=weights.version)
     try:
         completion = await model.complete(OPENING, [], Sampling(temperature=temperature, max_new_tokens=32, seed=0))
@@ -160,15 +192,14 @@ async def _sampled(address: str, tokenizer: Any, servers: Servers, weights: Weig
     return completion.tokens
 
 
-def _logprobs(model: Any, tokens: Tokens, temperature: float) -> Any:
-    """The model's own log-probabilities of the sampled tokens, by all cores if it is on the CPU."""
+def _logits(model: Any, tokens: Tokens) -> Any:
+    """What the model itself gives before each sampled token, by all cores if it is on the CPU."""
     import torch
 
     threads = torch.get_num_threads()
     torch.set_num_threads(cores())
-    sampled = torch.tensor(tokens.completion_ids, device=model.device)
     ids = torch.tensor([tokens.prompt_ids + tokens.completion_ids], device=model.device)
     with torch.no_grad():
-        logits = model(input_ids=ids, logits_to_keep=len(sampled) + 1).logits[0, :-1].float()
+        logits = model(input_ids=ids, logits_to_keep=len(tokens.completion_ids) + 1).logits[0, :-1].float().cpu()
     torch.set_num_threads(threads)
-    return (logits / temperature).log_softmax(-1).gather(1, sampled[:, None]).squeeze(1).cpu()
+    return logits

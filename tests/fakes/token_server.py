@@ -3,8 +3,9 @@
 It computes every prompt from its start, but counts what vLLM would find in its prefix cache.
 
 ``python -m tests.fakes.token_server`` takes vLLM's command line, of which it reads three options. Environment variables add
-faults: ``KEEPS_HEAD`` leaves the head as it was when weights change, as vLLM 0.31's CPU build does with tied ones; with ``RAW``
-log-probabilities are those at temperature 1; with ``BY_PROMPT`` the prompt alone decides what is sampled, whoever asks.
+faults: ``KEEPS_HEAD`` leaves the head as it was when weights change, as vLLM 0.31's CPU build does with tied ones, and ``KEEPS_ALL``
+all weights; with ``RAW`` log-probabilities are those at temperature 1; ``ROUGH`` is their error, up or down, while weights are
+others than at the start; with ``BY_PROMPT`` the prompt alone decides what is sampled, whoever asks.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Engine:
     def __init__(self, checkpoint: str, name: str) -> None:
         self.name = name
         self.model = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval()
+        self.first, self.error = self.model, 0.0
         self.tokenizer = AutoTokenizer.from_pretrained(checkpoint)
         self.lock = threading.Lock()
         self.running = threading.Event()
@@ -58,7 +60,11 @@ class Engine:
                 raise ValueError("weights of other shapes")
             if os.environ.get("KEEPS_HEAD"):
                 new.lm_head.weight.data = self.model.lm_head.weight.data
+            if os.environ.get("KEEPS_ALL"):
+                new = self.model
             self.model = new
+            pairs = zip(new.parameters(), self.first.parameters(), strict=True)
+            self.error = float(os.environ.get("ROUGH", 0)) * any(not torch.equal(a, b) for a, b in pairs)
 
     def complete(self, asked: dict[str, Any]) -> dict[str, Any]:
         """A completion of token ids."""
@@ -72,7 +78,8 @@ class Engine:
             scaled = (logits / (asked["temperature"] or 1)).log_softmax(-1)
             token = int(torch.multinomial(scaled.exp(), 1, generator=drawn) if asked["temperature"] else scaled.argmax())
             ids, sampled = [*ids, token], [*sampled, token]
-            logprobs.append(float((logits.log_softmax(-1) if os.environ.get("RAW") else scaled)[token]))
+            error = self.error * (-1) ** len(logprobs)
+            logprobs.append(float((logits.log_softmax(-1) if os.environ.get("RAW") else scaled)[token]) + error)
             if token in asked["stop_token_ids"]:
                 break
         with self.lock:

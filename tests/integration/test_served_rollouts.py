@@ -52,14 +52,15 @@ def server(tmp_path_factory: pytest.TempPathFactory, base: Path) -> Iterator[Ser
 class Setting:
     """A tiny student with a way to publish it to a running server."""
 
-    def __init__(self, folder: Path, base: Path, servers: Servers) -> None:
+    def __init__(self, folder: Path, base: Path, servers: Servers, dtype: str = "float32") -> None:
         self.model, self.tokenizer = load_student(base)
         self.folder = folder / "weights"
         self.servers = servers
-        self.weights = FileWeights(self.folder, servers, self.tokenizer, "float32")
+        self.dtype = dtype
+        self.weights = FileWeights(self.folder, servers, self.tokenizer, dtype)
 
     def check(self, temperature: float = 0.7) -> float:
-        return check_publishing(self.model, self.tokenizer, self.weights, self.servers, temperature, "float32")
+        return check_publishing(self.model, self.tokenizer, self.weights, self.servers, temperature, self.dtype)
 
 
 @pytest.fixture
@@ -96,16 +97,27 @@ def test_the_server_samples_from_the_weights_that_were_published_and_the_model_i
     assert setting.weights.version() in {path.name for path in versions}
 
 
-@pytest.mark.parametrize("fault", ["KEEPS_HEAD", "RAW"])
-def test_a_server_with_an_old_head_or_other_log_probabilities_is_noticed(
-    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("fault", ["KEEPS_HEAD", "KEEPS_ALL", "RAW"])
+def test_a_server_with_an_old_head_old_weights_or_other_log_probabilities_is_noticed(
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch, fault: str, dtype: str
 ) -> None:
     monkeypatch.setenv(fault, "1")
     with Servers(Compute(), tmp_path / "vllm.log", gpus=0) as servers:
-        it = Setting(tmp_path, base, servers)
+        it = Setting(tmp_path, base, servers, dtype)
         it.servers.start(it.weights.write(it.model, 0))
         with pytest.raises(InfrastructureError, match="does not sample from the published weights"):
             it.check()
+
+
+def test_what_rounding_does_to_a_model_with_changed_weights_stops_no_training(
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROUGH", "0.3")  # above what the right weights may differ by; six times what SmolLM2-135M had
+    with Servers(Compute(), tmp_path / "vllm.log", gpus=0) as servers:
+        it = Setting(tmp_path, base, servers, "bfloat16")
+        it.servers.start(it.weights.write(it.model, 0))
+        assert it.check() < 0.1
 
 
 def test_a_server_that_is_killed_comes_back_with_the_newest_weights(setting: Setting) -> None:
