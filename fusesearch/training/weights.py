@@ -123,7 +123,7 @@ def check_publishing(model: Any, tokenizer: Any, weights: Weights, servers: Serv
     A server that keeps old weights, all or some, goes unnoticed if it is given the same ones again. So the matrices are first
     doubled and halved in turn, which floating point undoes exactly. Such a model is far from any that was trained, and rounding
     to bfloat16 moves it further than one: there, its log-probabilities must be nearer to those of the changed weights than to
-    those of the old ones, of the old head, and at temperature 1. The model's own have to be within :data:`LARGEST_DIFFERENCE`.
+    those of the old ones, and of the old head. The model's own have to be within :data:`LARGEST_DIFFERENCE`.
     Returns the largest mean difference with the model's own weights. Raises :class:`InfrastructureError` if it is too large.
     """
     import torch
@@ -141,8 +141,7 @@ def check_publishing(model: Any, tokenizer: Any, weights: Weights, servers: Serv
     after = [_logits(model, tokens) for tokens in changed]
     _scale(model, -1)
     for address, tokens, new in zip(servers.addresses, changed, after, strict=True):
-        wrong = [_logits(model, tokens), new / head, *([new * temperature] if temperature != 1 else [])]
-        nearest, *others = differences(new, *wrong)
+        nearest, *others = differences(new, _logits(model, tokens), new / head)
         if not nearest < min(others) or (dtype == "float32" and nearest > limit):
             raise _wrong(address, nearest)
     weights.publish(model, 0)

@@ -97,8 +97,10 @@ def test_the_server_samples_from_the_weights_that_were_published_and_the_model_i
     assert setting.weights.version() in {path.name for path in versions}
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("fault", ["KEEPS_HEAD", "KEEPS_ALL", "RAW"])
+@pytest.mark.parametrize(
+    ("fault", "dtype"),
+    [("KEEPS_HEAD", "float32"), ("KEEPS_HEAD", "bfloat16"), ("KEEPS_ALL", "float32"), ("KEEPS_ALL", "bfloat16"), ("RAW", "float32")],
+)
 def test_a_server_with_an_old_head_old_weights_or_other_log_probabilities_is_noticed(
     tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch, fault: str, dtype: str
 ) -> None:
@@ -113,7 +115,7 @@ def test_a_server_with_an_old_head_old_weights_or_other_log_probabilities_is_not
 def test_what_rounding_does_to_a_model_with_changed_weights_stops_no_training(
     tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ROUGH", "0.3")  # above what the right weights may differ by; six times what SmolLM2-135M had
+    monkeypatch.setenv("ROUGH", "0.25")  # above what the right weights may differ by; twice what SmolLM2-135M had
     with Servers(Compute(), tmp_path / "vllm.log", gpus=0) as servers:
         it = Setting(tmp_path, base, servers, "bfloat16")
         it.servers.start(it.weights.write(it.model, 0))
