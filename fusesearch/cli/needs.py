@@ -23,6 +23,7 @@ from fusesearch.core.storage import read_json
 from fusesearch.training.architectures import Architecture, config_of, folder_of
 from fusesearch.training.budget import (
     REFERENCE,
+    SERVER_CONTEXT,
     disk_bytes,
     gib,
     loading_bytes,
@@ -49,8 +50,6 @@ PROCESSOR_SHARES = (0.8, 0.4)
 """Highest and lowest share of :func:`processor_flop` in training: 0.75 with SmolLM2-135M on two cores."""
 SAMPLED = 3
 """Forward passes over an episode that take as long as sampling it on a processor."""
-UTILIZATION = 0.9
-"""Share of a GPU that vLLM takes unless it is given another."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +101,11 @@ def profile_checks(params: Params, root: Path, machine: Machine) -> Iterator[Che
 
 
 def _memory(params: Params, model: Architecture, machine: Machine) -> Iterator[Check]:
+    from fusesearch.training.serving import server_options
+
     vllm = params.grpo.rollouts == "vllm" and not params.compute.servers
-    ranks, serve = params.compute.ranks, params.compute.serve if vllm else 0
+    options = server_options(params.compute.options)
+    ranks, serve = params.compute.ranks, params.compute.serve * options.tensor_parallel_size if vllm else 0
     wanted = max(ranks, serve)
     seen = f"{machine.count} x {gib(machine.memory):.0f} GiB" if machine.count else "none"
     yield Check(
@@ -112,57 +114,59 @@ def _memory(params: Params, model: Architecture, machine: Machine) -> Iterator[C
         f"{wanted} needed, {seen}",
         "use a machine that has them, or lower compute.ranks and serve",
     )
-    options = _options(params, model)
-    shared = machine.count < ranks + serve
+    shared = vllm and machine.count < ranks + serve
     if vllm:
-        yield _serving(params, model, machine, options)
+        yield _serving(params, model, machine, options, shared)
     yield _training(params, model, machine, "sft", "sft.max_length", params.sft.max_length)
-    share = options.gpu_memory_utilization if vllm and shared else 0.0
-    yield _training(params, model, machine, "grpo", "agent.max_context_tokens", params.agent.max_context_tokens, share)
+    share = 0.0
+    if shared:
+        share = SERVER_CONTEXT / max(machine.memory, 1) if options.enable_sleep_mode else options.gpu_memory_utilization
+    longest = params.agent.max_context_tokens + params.agent.max_new_tokens
+    longest = min(longest, options.max_model_len or longest, model.positions)  # where a message is cut
+    yield _training(params, model, machine, "grpo", "agent.max_context_tokens", longest, share)
     if ranks > 1:
         yield _host(params, model, machine, ranks)
     yield from _hours(params, model, machine)
 
 
 def _host(params: Params, model: Architecture, machine: Machine, ranks: int) -> Check:
-    """Memory of the machine itself, before the weights are shared out: each of its ``ranks`` loads them whole."""
-    per_rank = max(
+    """Memory of the machine itself, before the weights are shared out among ``ranks``: the first loads them whole."""
+    needed = max(
         loading_bytes(model, lora=params.sft.lora.rank),
         loading_bytes(model, lora=params.grpo.lora.rank, reference=params.grpo.kl > 0),
     )
-    needed = ranks * per_rank
-    detail = f"{gib(needed):,.0f} GiB while {ranks} ranks load the weights" + (
+    detail = f"{gib(needed):,.0f} GiB while the first of {ranks} ranks loads the weights" + (
         f", this machine has {gib(machine.host):,.0f}" if machine.host else ""
     )
     ok = machine.host is None or needed <= machine.host
-    return Check("host memory", ok, detail, "fewer ranks, or grpo.kl: 0, or lora")
+    return Check("host memory", ok, detail, "grpo.kl: 0, or lora")
 
 
-def _options(params: Params, model: Architecture) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser.add_argument("--gpu-memory-utilization", type=float, default=UTILIZATION)
-    parser.add_argument("--max-model-len", type=int, default=model.positions)
-    try:
-        return parser.parse_known_args(params.compute.options)[0]
-    except argparse.ArgumentError as error:
-        raise ConfigError(f"compute.options: {error}") from None
-
-
-def _serving(params: Params, model: Architecture, machine: Machine, options: argparse.Namespace) -> Check:
-    limit = params.agent.max_context_tokens
-    if options.max_model_len < limit:
+def _serving(params: Params, model: Architecture, machine: Machine, options: argparse.Namespace, shared: bool) -> Check:
+    """Whether a server fits into its share of its GPUs, and what it holds; ``shared``: training has states there."""
+    limit, given = params.agent.max_context_tokens, options.max_model_len or model.positions
+    if given < limit:
         return Check(
-            "vllm memory", False, f"the server takes {options.max_model_len:,} tokens, agent.max_context_tokens is {limit:,}",
-            f"agent.max_context_tokens: {options.max_model_len}",
+            "vllm memory", False, f"the server takes {given:,} tokens, agent.max_context_tokens is {limit:,}",
+            f"agent.max_context_tokens: {given}",
         )  # fmt: skip
-    share, length = options.gpu_memory_utilization, _length(params)
-    room, needed = share * machine.memory, serving_bytes(model, options.max_model_len)
-    hints = [f"a GPU of {whole_gib(needed / share)} GiB", "servers over several GPUs, named in compute.servers"]
-    if serving_bytes(model, limit) <= room:
+    share, length, each = options.gpu_memory_utilization, _length(params), options.tensor_parallel_size
+    room, needed = share * machine.memory * each, serving_bytes(model, given, each)
+    hints = [f"a GPU of {whole_gib(needed / share / each)} GiB", 'compute.options: [--tensor-parallel-size, "2"] over more GPUs']
+    if serving_bytes(model, limit, each) <= room:
         hints.insert(0, f'compute.options: [--max-model-len, "{limit}"]')
-    detail = f"{gib(needed):.1f} GiB for a request of {options.max_model_len:,} tokens, {gib(room):.1f} GiB are its share"
+    detail = f"{gib(needed):.1f} GiB for a request of {given:,} tokens, {gib(room):.1f} GiB are its share"
     if needed <= room:
-        detail += f", which holds {requests_at_once(model, room, length)} rollouts of {length:,} tokens at once"
+        fits, grpo = requests_at_once(model, room, length, each), params.grpo
+        detail += f", which holds {fits} rollouts of {length:,} tokens at once: {fits * params.compute.serve} on all servers, of "
+        detail += f"{grpo.prompts_per_step * grpo.group} of a step"
+    if shared and options.enable_sleep_mode:
+        reference = REFERENCE if params.grpo.kl and not params.grpo.lora.rank else 0
+        state = training_bytes(model, 0, params.compute.ranks, reference, params.grpo.lora.rank)
+        if state + share * machine.memory > machine.memory:
+            most = int((1 - state / machine.memory) * 20) / 20 if machine.memory else 0.0
+            detail += f", beside {gib(state):.1f} GiB of training"
+            return Check("vllm memory", False, detail, f'compute.options: [--gpu-memory-utilization, "{most}"]')
     return Check("vllm memory", needed <= room, detail, " or ".join(hints))
 
 
@@ -178,7 +182,7 @@ def _training(
     micro, room, lora = min(section.micro_batch, size // ranks), (1 - share) * machine.memory, section.lora.rank
     reference = REFERENCE if stage == "grpo" and params.grpo.kl and not lora else 0
     needed = training_bytes(model, micro * length, ranks, reference, lora)
-    detail = f"{gib(needed):.1f} GiB at {stage}.micro_batch {micro} and {key} {length:,}, {gib(room):.1f} GiB are free"
+    detail = f"{gib(needed):.1f} GiB at {stage}.micro_batch {micro} and rows of {length:,} tokens, {gib(room):.1f} GiB are free"
     if needed <= room:
         return Check(f"{stage} memory", True, detail)
     hints = []

@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 
 from cachetools import LRUCache
 
+from fusesearch.core.cores import cores
 from fusesearch.core.errors import RepositoryError, ToolError
 from fusesearch.search.glob import Glob
 from fusesearch.search.grep import Grep
@@ -107,7 +108,7 @@ class Toolbox:
             flight = memory.flights.get(request)
             if flight is None:
                 flight = memory.flights[request] = _Flight()
-                _pool(os.getpid(), self.limits.concurrency).submit(self._fly, request, flight)
+                _pool(os.getpid(), self.limits.concurrency or 2 * cores()).submit(self._fly, request, flight)
             flight.waiting += 1
         try:
             return await asyncio.wrap_future(flight.future)

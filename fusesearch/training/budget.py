@@ -45,7 +45,7 @@ def state_bytes(model: Architecture, ranks: int = 1, reference: int = 0, lora: i
 
 
 def loading_bytes(model: Architecture, lora: int = 0, reference: bool = False) -> float:
-    """Memory of the host that a rank takes until its weights are sharded: float32, or bfloat16 where only adapters train."""
+    """Memory of the host that the first rank takes until weights are shared out: float32, or bfloat16 where adapters train."""
     return model.parameters * (SERVED if lora else REFERENCE * (1 + reference))
 
 
@@ -74,14 +74,14 @@ def key_value_bytes(model: Architecture) -> int:
     return 2 * 2 * model.layers * model.key_value_heads * model.head_size
 
 
-def serving_bytes(model: Architecture, tokens: int) -> float:
-    """A vLLM server on one GPU that can hold one request of ``tokens``."""
-    return SERVED * model.parameters + key_value_bytes(model) * tokens + SERVER_CONTEXT
+def serving_bytes(model: Architecture, tokens: int, gpus: int = 1) -> float:
+    """A vLLM server over ``gpus`` GPUs, on all of them, that can hold one request of ``tokens``."""
+    return SERVED * model.parameters + key_value_bytes(model) * tokens + SERVER_CONTEXT * gpus
 
 
-def requests_at_once(model: Architecture, memory: float, tokens: int) -> int:
-    """Requests of ``tokens`` whose keys and values fit into the ``memory`` bytes that a server may use of its GPU."""
-    return max(0, int((memory - serving_bytes(model, 0)) / (key_value_bytes(model) * tokens)))
+def requests_at_once(model: Architecture, memory: float, tokens: int, gpus: int = 1) -> int:
+    """Requests of ``tokens`` whose keys and values fit into the ``memory`` bytes that a server may use of its GPUs."""
+    return max(0, int((memory - serving_bytes(model, 0, gpus)) / (key_value_bytes(model) * tokens)))
 
 
 def training_flop(model: Architecture, tokens: int, rows: int, forwards: int = 0) -> float:

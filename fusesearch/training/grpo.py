@@ -204,7 +204,9 @@ def _served(
 
         def batch_of(asked: Episodes, ids: list[str], trainer: Any) -> Batch:
             step = trainer.state.global_step
+            servers.wake()
             batch = ahead.take(ids, step) if ahead and asked is episodes else make(asked, ids, step, policy)
+            servers.sleep()
             figures = {
                 **trainer.vllm_generation.figures,
                 **batch.figures,
@@ -252,7 +254,7 @@ def _trainer(
         scale_rewards=section.scale_rewards,
         loss_type="grpo",  # equal weight per rollout: weighted by token, a few that repeat themselves to the limit dominate
         lr_scheduler_type="constant_with_warmup",
-        warmup_steps=5,
+        warmup_steps=section.warmup_steps,
         max_completion_length=params.agent.max_context_tokens,
         logging_steps=1,
         remove_unused_columns=False,

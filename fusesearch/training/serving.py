@@ -35,8 +35,8 @@ NAME = "policy"
 """The name under which started servers serve."""
 START_SECONDS = 900.0
 """How long a server may take until it answers: two minutes on two busy cores, longer for large weights."""
-CALL_SECONDS = 300.0
-"""How long a server may take to change its weights."""
+CALL_SECONDS, READ_RATE = 300.0, 5e7
+"""How long a server may take to change its weights: seconds, and bytes a second of a file system that many read at once."""
 WATCH_SECONDS = 2.0
 HEALTH_SECONDS = 10.0
 """How long a health check may take."""
@@ -44,6 +44,11 @@ SILENT_CHECKS = 6
 """Health checks in a row without an answer after which a running server counts as hung."""
 STOP_SECONDS = 20.0
 """How long a server may take to end by itself."""
+
+UTILIZATION = 0.92
+"""Share of a GPU that vLLM 0.31 takes unless it is given another."""
+ALLOCATOR = "PYTORCH_CUDA_ALLOC_CONF"
+"""Settings of torch's memory allocator: those of training are not for vLLM, whose sleep refuses them."""
 
 PREFIX_CACHE = re.compile(r"^vllm:prefix_cache_(hits|queries)_total\b.* (\S+)$", re.MULTILINE)
 """A counter of ``/metrics``, one for each engine of a server."""
@@ -107,13 +112,13 @@ def environment() -> dict[str, str]:
 
 @dataclass
 class _Server:
-    """A server at ``address``. ``gpu`` and ``process`` are those of a started one; ``lock`` is held while it changes.
+    """A server at ``address``. ``gpus`` and ``process`` are those of a started one; ``lock`` is held while it changes.
 
     ``version`` is the name of the weights that it took last.
     """
 
     address: str
-    gpu: int | None = None
+    gpus: Sequence[int] = ()
     process: subprocess.Popen[bytes] | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
     version: str | None = None
@@ -127,6 +132,9 @@ class Servers:
     clients. ``restarts`` counts that. ``external_restarts`` counts changes that found a server with other weights than
     it took before: somebody else started it again. Servers at given addresses must run with :data:`FOR_ROLLOUTS` and with
     ``VLLM_SERVER_DEV_MODE=1``, without which they cannot change their weights.
+
+    With ``--enable-sleep-mode`` among the options, servers leave the memory of their GPUs to training between :meth:`sleep` and
+    the next :meth:`reload`.
     """
 
     def __init__(self, compute: Compute, log: Path, gpus: int) -> None:
@@ -138,11 +146,15 @@ class Servers:
         self._watcher = threading.Thread(target=self._watch, name="watch-vllm", daemon=True)
         self.restarts = self.external_restarts = 0
         self.name, self.max_context = NAME, 0
-        if gpus and not compute.servers and gpus < compute.serve:
-            raise ConfigError(f"compute.serve asks for {compute.serve} GPUs, and this machine has {gpus}")
+        self._options = server_options(compute.options)
+        self._asleep = False
+        each = self._options.tensor_parallel_size
+        if gpus and not compute.servers and gpus < compute.serve * each:
+            raise ConfigError(f"compute.serve asks for {compute.serve * each} GPUs, and this machine has {gpus}")
         # the last GPUs, because training starts from the first
+        own = [range(gpus - (number + 1) * each, gpus - number * each) if gpus else () for number in range(compute.serve)]
         self._servers = [_Server(address.rstrip("/").removesuffix("/v1")) for address in compute.servers] or [
-            _Server(f"http://{HOST}:{free_port()}", gpu=gpus - 1 - number if gpus else None) for number in range(compute.serve)
+            _Server(f"http://{HOST}:{free_port()}", gpus) for gpus in own
         ]
 
     @property
@@ -178,6 +190,21 @@ class Servers:
             raise self._failure
         with ThreadPoolExecutor(len(self._servers)) as pool:
             list(pool.map(self._reload, self._servers))
+        self._asleep = False
+
+    def sleep(self) -> None:
+        """Let the servers give up weights, keys and values until the next reload, where their options allow it."""
+        if not self._options.enable_sleep_mode:
+            return
+        self._asleep = True  # one that dies is started again by the reload: now its memory is in use
+        for server in self._servers:
+            with server.lock, suppress(httpx2.HTTPError):
+                httpx2.post(f"{server.address}/sleep?level=2", timeout=CALL_SECONDS, trust_env=False).raise_for_status()
+
+    def wake(self) -> None:
+        """Let servers that sleep come back with the weights that they had."""
+        if self._asleep and self._weights:
+            self.reload(self._weights)
 
     def close(self) -> None:
         """Stop the servers that were started here."""
@@ -198,7 +225,7 @@ class Servers:
         with server.lock:
             assert self._weights is not None  # noqa: S101 - set by reload
             try:
-                found = _change(server.address, self._weights)
+                found = _change(server.address, self._weights, self._asleep)
                 self.external_restarts += server.version not in (None, found)
                 server.version = self._weights.name
             except httpx2.HTTPError as error:
@@ -215,7 +242,7 @@ class Servers:
                 if not server.lock.acquire(blocking=False):
                     continue  # it is changing its weights
                 try:
-                    if not self._is_well(server) and not self._ended.is_set():
+                    if not self._asleep and not self._is_well(server) and not self._ended.is_set():
                         self._restart(server)
                 except FusesearchError as error:
                     self._failure = error
@@ -240,12 +267,13 @@ class Servers:
     def _begin(self, server: _Server) -> None:
         assert self._weights is not None  # noqa: S101 - set by start
         port = int(server.address.rpartition(":")[2])
-        line = command(self._weights, name=NAME, port=port, gpu=server.gpu is not None)
-        others = {key: value for key, value in os.environ.items() if key not in RANK_VARIABLES}
+        line = command(self._weights, name=NAME, port=port, gpu=bool(server.gpus))
+        others = {key: value for key, value in os.environ.items() if key not in (*RANK_VARIABLES, ALLOCATOR)}
         settings = {**others, "VLLM_SERVER_DEV_MODE": "1", **environment()}
-        if server.gpu is not None:
+        if server.gpus:
             visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-            settings["CUDA_VISIBLE_DEVICES"] = visible.split(",")[server.gpu] if visible else str(server.gpu)
+            names = visible.split(",") if visible else [str(gpu) for gpu in range(max(server.gpus) + 1)]
+            settings["CUDA_VISIBLE_DEVICES"] = ",".join(names[gpu] for gpu in server.gpus)
         with self._log.open("ab") as log:
             options = (*FOR_ROLLOUTS, QUIET, *self._compute.options)
             server.process = child.start([*line, *options], stdout=log, stderr=log, env=settings)
@@ -265,17 +293,39 @@ class Servers:
                 return
 
 
-def _change(address: str, weights: Path) -> str:
-    """Change a server's weights in place, and return the name of those it had.
+def server_options(options: Sequence[str]) -> argparse.Namespace:
+    """What the stage and ``doctor`` have to know of the options of ``vllm serve``.
+
+    Raises :class:`ConfigError` for a value that is none.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--gpu-memory-utilization", type=float, default=UTILIZATION)
+    parser.add_argument("--max-model-len", type=int)
+    parser.add_argument("--tensor-parallel-size", "-tp", type=int, default=1)
+    parser.add_argument("--enable-sleep-mode", action="store_true")
+    try:
+        return parser.parse_known_args(list(options))[0]
+    except argparse.ArgumentError as error:
+        raise ConfigError(f"compute.options: {error}") from None
+
+
+def _change(address: str, weights: Path, slept: bool) -> str:
+    """Change a server's weights in place, and return the name of those it had. ``slept``: it may be
+    asleep.
 
     Running requests wait meanwhile and keep the keys and values of their past.
     """
-    with httpx2.Client(base_url=address, timeout=CALL_SECONDS, trust_env=False) as client:
+    seconds = CALL_SECONDS + sum(path.stat().st_size for path in weights.glob("*.safetensors")) / READ_RATE
+    with httpx2.Client(base_url=address, timeout=seconds, trust_env=False) as client:
         found = client.get("/weight_info").raise_for_status().json()["weight_version"]
+        if slept:
+            client.post("/wake_up?tags=weights").raise_for_status()
         try:
             client.post("/pause", params={"mode": "keep", "clear_cache": "false"}).raise_for_status()
             body = {"method": "reload_weights", "kwargs": {"weights_path": str(weights)}}
             client.post("/collective_rpc", json=body).raise_for_status()
+            if slept:
+                client.post("/wake_up?tags=kv_cache").raise_for_status()
             client.post("/update_weight_version", json={"new_version": weights.name}).raise_for_status()
         finally:
             client.post("/resume").raise_for_status()

@@ -20,11 +20,18 @@ from fusesearch.training.ranks import PATIENCE, rank, world_size
 logger = logging.getLogger(__name__)
 
 
+def is_sharded() -> bool:
+    """Whether ranks share out the weights: those on GPUs do."""
+    import torch
+
+    return world_size() > 1 and torch.cuda.is_available()
+
+
 def sharded() -> dict[str, Any]:
     """Arguments of FSDP2, with sharded checkpoints. A new dict each time: transformers changes it."""
     return {
         "fsdp": True,
-        "fsdp_config": {"state_dict_type": "SHARDED_STATE_DICT"},
+        "fsdp_config": {"state_dict_type": "SHARDED_STATE_DICT", "cpu_ram_efficient_loading": True},
         "ddp_timeout": PATIENCE,
         # else each rank adds up whole gradients, in float32, until the last micro-batch of a step
         "accelerator_config": {"gradient_accumulation_kwargs": {"sync_each_batch": True}},
@@ -32,7 +39,8 @@ def sharded() -> dict[str, Any]:
 
 
 def quiet() -> None:
-    """Silence the libraries' banners and hub look-ups. Call before importing them."""
+    """Silence the libraries' banners and hub look-ups, and set torch's allocator. Call before importing them."""
+    os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")  # rows differ in length: else memory splinters
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -45,23 +53,41 @@ def quiet() -> None:
 def load_student(checkpoint: str | Path, dtype: str = "float32", matmul: str = "highest") -> tuple[Any, Any]:
     """Model and tokenizer; from now on this process multiplies float32 as ``matmul`` says.
 
+    Where ranks share out the weights, the first loads them, and the others get their share of them from it.
+
     Raises :class:`ArtifactError` if a local checkpoint is damaged.
 
     Weights that train are float32 whatever the passes compute in: a step of 1e-6 is below bfloat16's precision, and would not
     move them.
     """
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoTokenizer
 
     torch.set_float32_matmul_precision(matmul)
     if is_folder(checkpoint) and not (Path(checkpoint) / "config.json").is_file():
         raise ArtifactError(f"{checkpoint} holds no checkpoint (no config.json): run the stage that makes it")
     try:
         tokenizer = AutoTokenizer.from_pretrained(str(checkpoint))
-        model = AutoModelForCausalLM.from_pretrained(str(checkpoint), dtype=getattr(torch, dtype))
+        model = load_weights(str(checkpoint), getattr(torch, dtype))
     except Exception as error:  # the libraries raise many types for a damaged file
         raise ArtifactError(f"{checkpoint} cannot be loaded: {(str(error).splitlines() or ['damaged'])[0]}") from error
     return model, tokenizer
+
+
+def load_weights(checkpoint: str, dtype: Any, **options: Any) -> Any:
+    """The model of a checkpoint; in ranks but the first that share out its weights, one whose weights take no memory yet."""
+    import torch
+    from accelerate import init_empty_weights
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    if not (rank() and is_sharded()):
+        return AutoModelForCausalLM.from_pretrained(checkpoint, dtype=dtype, **options)
+    with init_empty_weights(include_buffers=False):
+        model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(checkpoint), dtype=dtype)
+    # not on the meta device: accelerate tells parameters apart by their addresses. Memory counts once it is written to
+    model._apply(lambda tensor: torch.empty_like(tensor, device="cpu") if tensor.is_meta else tensor)
+    model.tie_weights()
+    return model
 
 
 def trainer_arguments(out: Path, section: Sft | Grpo, params: Params) -> dict[str, Any]:
@@ -85,7 +111,7 @@ def trainer_arguments(out: Path, section: Sft | Grpo, params: Params) -> dict[st
         "report_to": "none",
         "disable_tqdm": True,
         "dataloader_pin_memory": gpu,
-        **(sharded() if gpu and world_size() > 1 else {}),
+        **(sharded() if is_sharded() else {}),
     }
 
 

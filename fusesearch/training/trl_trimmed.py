@@ -20,6 +20,7 @@ from trl import GRPOTrainer, SFTTrainer
 from trl.trainer import grpo_trainer
 
 from fusesearch.core.cores import cores
+from fusesearch.training.trainer import is_sharded, load_weights
 
 
 def shard_reference(model: Any, accelerator: Any) -> Any:
@@ -27,6 +28,15 @@ def shard_reference(model: Any, accelerator: Any) -> Any:
     return fsdp2_prepare_model(accelerator, model).eval()
 
 
+def load_reference(checkpoint: str, dtype: Any = "float32", **options: Any) -> Any:
+    """As in TRL, but where ranks share out the weights only the first loads them."""
+    if not is_sharded():
+        return create_model_from_path(checkpoint, dtype=dtype, **options)
+    return load_weights(checkpoint, dtype, attn_implementation=options["attn_implementation"])
+
+
+create_model_from_path = grpo_trainer.create_model_from_path
+grpo_trainer.create_model_from_path = load_reference  # type: ignore[assignment]
 grpo_trainer.prepare_fsdp = shard_reference
 
 

@@ -70,6 +70,7 @@ class FileWeights:
     def publish(self, model: Any, step: int) -> dict[str, float]:
         """As in :class:`Weights`. Raises :class:`InfrastructureError` if the folder is full or a server fails."""
         started = time.perf_counter()
+        _release()
         path = self.write(model, step)
         written = time.perf_counter()
         self._servers.reload(path)
@@ -113,8 +114,17 @@ class OtherRank:
         """As in :class:`Weights`."""
         import torch
 
+        _release()
         whole_weights(model, getattr(torch, self._dtype))
         return {}
+
+
+def _release() -> None:
+    """Give back the memory that torch keeps of a step: servers on the same GPUs may want it, once rank 0 has all weights."""
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def check_publishing(model: Any, tokenizer: Any, weights: Weights, servers: Servers, temperature: float, dtype: str) -> float:

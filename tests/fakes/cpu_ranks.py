@@ -11,11 +11,11 @@ from unittest.mock import patch
 
 from accelerate import Accelerator, DistributedType, PartialState
 from torch.distributed.fsdp import FSDPModule
-from transformers import training_args
+from transformers import AutoModelForCausalLM, training_args
 
-from fusesearch.training import grpo, serving, sft
+from fusesearch.training import grpo, serving, sft, trainer, trl_trimmed
 from fusesearch.training.ranks import rank
-from fusesearch.training.trainer import run_training, sharded, trainer_arguments
+from fusesearch.training.trainer import run_training, trainer_arguments
 
 Part = tuple[Callable[..., dict[str, float]], tuple[Any, ...], bool]
 """A training, its arguments, and whether it is sharded."""
@@ -46,6 +46,14 @@ def _uneven(score: list[float | None], **_: Any) -> list[float | None]:
     return [float(place < 2 or place % 2) for place in range(first, first + len(score))]
 
 
+def _by_the_first(load: Callable[..., Any]) -> Callable[..., Any]:
+    def loaded(*given: Any, **options: Any) -> Any:
+        assert not rank(), "another rank than the first loads all weights"
+        return load(*given, **options)
+
+    return loaded
+
+
 def _checked(trainer: Any, out: Path) -> Any:
     if reference := getattr(trainer, "ref_model", None):
         assert all(isinstance(layer, FSDPModule) for layer in reference.model.layers)
@@ -62,16 +70,19 @@ def _whole_gradients(*_: Any, **__: Any) -> Iterator[None]:
 def _sharding() -> Iterator[None]:
     """accelerate 1.15 shards on GPUs only: it takes the CPUs for GPUs.
 
-    Ranks that would hold a whole reference or whole gradients fail.
+    Ranks that would hold a whole reference or whole gradients, or load the weights that another loads, fail.
     """
 
     def arguments(*given: Any) -> dict[str, Any]:
-        return {**trainer_arguments(*given), **sharded(), "use_cpu": False}
+        return {**trainer_arguments(*given), "use_cpu": False}
 
     with (
         patch.object(PartialState, "_prepare_backend", lambda *_: ("gloo", DistributedType.MULTI_GPU)),
         patch.dict(os.environ, ACCELERATE_TORCH_DEVICE="cpu"),
         patch.object(training_args, "is_torch_bf16_gpu_available", lambda: True),
+        patch.object(trainer, "is_sharded", lambda: True),
+        patch.object(trl_trimmed, "is_sharded", lambda: True),
+        patch.object(AutoModelForCausalLM, "from_pretrained", _by_the_first(AutoModelForCausalLM.from_pretrained)),
         patch.object(sft, "trainer_arguments", arguments),
         patch.object(grpo, "trainer_arguments", arguments),
         patch.object(grpo, "run_training", _checked),

@@ -3,8 +3,8 @@
 It computes every prompt from its start, but counts what vLLM would find in its prefix cache.
 
 ``python -m tests.fakes.token_server`` takes vLLM's command line, of which it reads three options. Environment variables add
-faults: ``KEEPS_HEAD`` leaves the head as it was when weights change, as vLLM 0.31's CPU build does with tied ones, and ``KEEPS_ALL``
-all weights; with ``RAW`` log-probabilities are those at temperature 1; ``ROUGH`` is their error, up or down, while weights are
+faults: ``KEEPS_HEAD`` leaves the head as it was when weights change, as vLLM 0.31's CPU build does with tied ones, and
+``KEEPS_ALL`` all weights; with ``RAW`` log-probabilities are those at temperature 1; ``ROUGH`` is their error, up or down, while weights are
 others than at the start; with ``BY_PROMPT`` the prompt alone decides what is sampled, whoever asks.
 """
 
@@ -47,6 +47,7 @@ class Engine:
         self.lock = threading.Lock()
         self.running = threading.Event()
         self.running.set()
+        self.asleep: set[str] = set()
         self.version = "default"
         self.seen: list[tuple[str | None, list[int]]] = []
         self.cached = {"queries": 0, "hits": 0}
@@ -135,7 +136,11 @@ def handler_of(engine: Engine) -> type[BaseHTTPRequestHandler]:
             path = self.path.partition("?")[0]
             asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "{}")
             engine.requests.append((self.path, asked))
-            if path == "/v1/completions" and asked["model"] != engine.name:
+            if not path.startswith("/v1"):
+                print(self.path, flush=True)
+            if engine.asleep and (path == "/v1/completions" or (path == "/collective_rpc" and "weights" in engine.asleep)):
+                self._answer(400, {"error": {"message": "asleep"}})
+            elif path == "/v1/completions" and asked["model"] != engine.name:
                 self._answer(404, {"error": {"message": f"The model `{asked['model']}` does not exist."}})
             elif path == "/v1/completions":
                 self._answer(200, engine.complete(asked))
@@ -143,6 +148,10 @@ def handler_of(engine: Engine) -> type[BaseHTTPRequestHandler]:
                 self._answer(200, engine.generate(asked))
             elif path == "/v1/chat/completions":
                 self._answer(200, engine.chat(asked))
+            elif path in ("/sleep", "/wake_up"):
+                woken = {tag for tag in engine.asleep if self.path.endswith(f"={tag}")}
+                engine.asleep = {"weights", "kv_cache"} if path == "/sleep" else engine.asleep - woken
+                self._answer(200, {})
             elif path == "/pause":
                 engine.running.clear()
                 self._answer(200, {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import psutil
 import pytest
 import torch
@@ -26,7 +28,7 @@ from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from fusesearch.training import nano, serving
 from fusesearch.training.grpo import train_grpo
 from fusesearch.training.serving import Servers
-from fusesearch.training.trainer import load_student
+from fusesearch.training.trainer import load_student, quiet
 from fusesearch.training.weights import FileWeights, check_publishing
 from tests.fakes.token_server import interpreter
 
@@ -99,7 +101,13 @@ def test_the_server_samples_from_the_weights_that_were_published_and_the_model_i
 
 @pytest.mark.parametrize(
     ("fault", "dtype"),
-    [("KEEPS_HEAD", "float32"), ("KEEPS_HEAD", "bfloat16"), ("KEEPS_ALL", "float32"), ("KEEPS_ALL", "bfloat16"), ("RAW", "float32")],
+    [
+        ("KEEPS_HEAD", "float32"),
+        ("KEEPS_HEAD", "bfloat16"),
+        ("KEEPS_ALL", "float32"),
+        ("KEEPS_ALL", "bfloat16"),
+        ("RAW", "float32"),
+    ],
 )
 def test_a_server_with_an_old_head_old_weights_or_other_log_probabilities_is_noticed(
     tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch, fault: str, dtype: str
@@ -180,11 +188,51 @@ def test_a_server_that_does_not_start_is_one_line(tmp_path: Path, base: Path, mo
 def test_a_server_gets_the_last_of_the_gpus_that_this_process_may_use(
     tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7,9")
     monkeypatch.setattr(serving, "ENVIRONMENT", failing(tmp_path))
-    with Servers(Compute(), tmp_path / "vllm.log", gpus=2) as servers, pytest.raises(InfrastructureError):
+    for options, given in (([], "9"), (["--tensor-parallel-size", "2"], "7,9"), (["-tp=2"], "7,9")):
+        compute = Compute(options=options)
+        with Servers(compute, tmp_path / "vllm.log", gpus=3) as servers, pytest.raises(InfrastructureError):
+            servers.start(base)
+        assert (tmp_path / "gpus").read_text() == f"{given}\n"
+    with pytest.raises(ConfigError, match="asks for 4 GPUs, and this machine has 3"):
+        Servers(Compute(serve=2, options=["-tp", "2"]), tmp_path / "vllm.log", gpus=3)
+    with pytest.raises(ConfigError, match=r"compute\.options: .*invalid int"):
+        Servers(Compute(options=["-tp", "two"]), tmp_path / "vllm.log", gpus=3)
+
+
+def test_what_sets_the_allocator_of_training_does_not_reach_a_server(
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quiet()
+    assert os.environ["PYTORCH_CUDA_ALLOC_CONF"] == "expandable_segments:True"
+    program = failing(tmp_path)
+    program.write_text(f'#!/bin/sh\necho "$PYTORCH_CUDA_ALLOC_CONF" > {tmp_path}/seen\nexit 1\n')
+    monkeypatch.setattr(serving, "ENVIRONMENT", program)
+    with Servers(Compute(), tmp_path / "vllm.log", gpus=0) as servers, pytest.raises(InfrastructureError):
         servers.start(base)
-    assert (tmp_path / "gpus").read_text() == "7\n"
+    assert (tmp_path / "seen").read_text() == "\n"
+
+
+SLEEPS = Compute(options=["--enable-sleep-mode"])
+
+
+def test_servers_that_sleep_wake_with_their_weights_and_one_that_died_meanwhile_starts_then(tmp_path: Path, base: Path) -> None:
+    with Servers(SLEEPS, tmp_path / "vllm.log", gpus=0) as servers:
+        it = Setting(tmp_path, base, servers)
+        servers.start(it.weights.write(it.model, 0))
+        it.weights.publish(it.model, 1)
+        servers.sleep()
+        assert httpx2.post(f"{servers.addresses[0]}/v1/completions", json={}).json() == {"error": {"message": "asleep"}}
+        servers.wake()
+        assert it.check() < 1e-4
+        servers.sleep()
+        end(servers, signal.SIGKILL)
+        time.sleep(1)
+        assert servers.restarts == 0
+        servers.wake()
+        assert servers.restarts == 1
+        assert it.check() < 1e-4
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9", "http://127.0.0.1:9/v1/", "nonsense"])
@@ -243,10 +291,15 @@ def train(tmp_path: Path, params: Params, instances: Path, base: Path, monkeypat
     )
 
     def run(
-        name: str, on_log: Callable[[dict[str, float]], None] = lambda row: None, **changes: object
+        name: str,
+        on_log: Callable[[dict[str, float]], None] = lambda row: None,
+        compute: Compute = params.compute,
+        **changes: object,
     ) -> list[dict[str, float]]:
         section = params.grpo.model_copy(update={"rollouts": "vllm", **changes})
-        train_grpo(params, section, instances, base, snapshot, tmp_path / name, on_log=on_log)
+        train_grpo(
+            params.model_copy(update={"compute": compute}), section, instances, base, snapshot, tmp_path / name, on_log=on_log
+        )
         return [json.loads(line) for line in (tmp_path / name / "log.jsonl").read_text().splitlines()]
 
     return run
@@ -268,6 +321,15 @@ def test_grpo_trains_on_what_servers_sample(tmp_path: Path, train, ahead: int) -
     assert [row["staleness_max"] for row in rows] == [0, ahead, ahead]
     assert (tmp_path / "out" / "checkpoint" / "model.safetensors").is_file()
     assert not (tmp_path / "out" / "weights").exists()
+
+
+def test_servers_on_the_gpus_of_training_sleep_while_a_step_trains(tmp_path: Path, train) -> None:  # type: ignore[no-untyped-def]
+    rows = train("out", compute=SLEEPS, steps=2)
+    assert [row["sampling/sampling_logp_difference/max"] < 1e-3 for row in rows] == [True, True]
+    asked = (tmp_path / "out" / "vllm.log").read_text().splitlines()
+    woken = ["/wake_up?tags=weights", "/collective_rpc", "/wake_up?tags=kv_cache"]
+    calls = [call for call in asked if call in ("/sleep?level=2", *woken)]
+    assert calls == ["/collective_rpc"] * 3 + ["/sleep?level=2", *woken, "/sleep?level=2"]
 
 
 @pytest.mark.parametrize(("averaged", "published"), [(0.0, [0, 0, 0, 1, 2]), (0.5, [0, 0, 0, 0, 1, 1, 2])])

@@ -19,7 +19,7 @@ class Tools(Section):
     output_chars: int = Field(30_000, ge=200, description="most characters of one observation")
     context_lines: int = Field(0, ge=0, description="lines of context around a match in content mode")
     timeout_seconds: float = Field(10.0, gt=0, description="wall time one call may take")
-    concurrency: int = Field(8, ge=1, description="ripgrep processes at once")
+    concurrency: int | None = Field(8, ge=1, description="ripgrep processes at once; null: two for each core")
 
 
 class Agent(Section):

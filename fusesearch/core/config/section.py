@@ -35,6 +35,7 @@ ADDED: dict[int, dict[str, dict[str, Any]]] = {
     3: {"Grpo": {"precision": None}, "ModelSection": {"matmul": "highest"}},
     4: {},  # ended compute.machines, which all recorded runs left at 1
     5: {"Grpo": {"validation": {"every": 0, "prompts": 32, "keep_best": False}}},
+    6: {"Grpo": {"warmup_steps": 5}},
 }
 """Params that a version of the schema added, by section, each with the value that all earlier runs had.
 

@@ -190,6 +190,7 @@ class Grpo(Rewarded):
     temperature: float = Field(0.7, gt=0)
     renamed: float = Field(0.0, ge=0, le=1, description="share of prompts in which the policy sees exchanged names")
     learning_rate: float = Field(1e-6, gt=0)
+    warmup_steps: int = Field(5, ge=0, description="steps over which the learning rate rises; in the first of them it is 0")
     optimizer: Literal["muon", "adamw"] = "adamw"
     micro_batch: int = Field(8, ge=1, description="rollouts per forward and backward pass")
     precision: Literal["float32", "bfloat16"] | None = Field(None, description="as in sft")
