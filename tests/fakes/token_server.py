@@ -4,8 +4,8 @@ It computes every prompt from its start, but counts what vLLM would find in its 
 
 ``python -m tests.fakes.token_server`` takes vLLM's command line, of which it reads three options. Environment variables add
 faults: ``KEEPS_HEAD`` leaves the head as it was when weights change, as vLLM 0.31's CPU build does with tied ones, and
-``KEEPS_ALL`` all weights; with ``RAW`` log-probabilities are those at temperature 1; ``ROUGH`` is their error, up or down, while weights are
-others than at the start; with ``BY_PROMPT`` the prompt alone decides what is sampled, whoever asks.
+``KEEPS_ALL`` all weights; with ``RAW`` log-probabilities are those at temperature 1; ``ROUGH`` is their error, up or down,
+while weights are others than at the start; with ``BY_PROMPT`` the prompt alone decides what is sampled, whoever asks.
 """
 
 from __future__ import annotations

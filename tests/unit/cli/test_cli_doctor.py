@@ -219,17 +219,6 @@ def test_keys_and_values_are_told_beside_how_many_rollouts_there_are_at_once():
     assert "holds 23 rollouts of 15,000 tokens at once: 184 on all servers, of 256 of a step" in detail
 
 
-@pytest.mark.parametrize("name", [name for name in names(ROOT) if name not in ("nano", "smol")])
-def test_no_profile_for_gpus_has_nanos_limits(name):
-    params = load_profile(name, ROOT)
-    assert params.tools.concurrency is None
-    assert params.grpo.warmup_steps == 0, "in the first step of a warm-up, the learning rate is 0"
-    assert params.agent.max_seconds
-    assert params.rank.max_instances != load_profile("nano", ROOT).rank.max_instances
-    assert (params.synthesize.answers, params.synthesize.turns, params.select.max_trajectories) == (None, None, None)
-    assert params.evaluate.concurrency >= 32 * params.compute.serve
-
-
 def test_more_ranks_than_the_machine_has_gpus_are_a_hint():
     assert "compute.ranks: 16 on a machine with 16 such GPUs" in report("paper-30b", machine(8, 80))["sft memory"].hint
 

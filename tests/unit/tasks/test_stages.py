@@ -155,6 +155,12 @@ def test_no_larger_profile_inherits_what_only_a_tiny_student_needs(name):
     assert params.select.max_trajectories is None
     assert (params.sft.renamed_copies, params.sft.drills) == (0, 0)
     assert (params.grpo.renamed, params.grpo.scale_rewards, params.grpo.averaged) == (0, "group", 0)
+    assert params.grpo.warmup_steps == 0, "in the first step of a warm-up, the learning rate is 0"
+    assert params.tools.concurrency is None
+    assert params.agent.max_seconds
+    assert params.rank.max_instances != load_params(ROOT / "params.yaml").rank.max_instances
+    assert (params.synthesize.answers, params.synthesize.turns) == (None, None)
+    assert params.evaluate.concurrency >= 32 * params.compute.serve
 
 
 @pytest.mark.parametrize("name", ["paper-4b", "paper-30b"])
@@ -171,7 +177,8 @@ def test_paper_profiles_hold_the_values_of_appendix_b():
         params = parse_params(overlay(base, change))
         assert (params.sft.learning_rate, params.sft.batch_size, params.sft.epochs) == (2e-5, 32, 1)
         assert (params.sft.warmup_ratio, params.sft.max_length, params.sft.optimizer) == (0.1, 32768, "adamw")
-        assert (params.grpo.learning_rate, params.grpo.kl, params.grpo.temperature) == (1e-6, 0.01, 0.7)
+        assert params.grpo.learning_rate == (1e-5 if params.grpo.lora.rank else 1e-6)
+        assert (params.grpo.kl, params.grpo.temperature) == (0.01, 0.7)
         assert (params.grpo.prompts_per_step, params.grpo.group, params.grpo.steps) == (32, 8, -(-15_000 // 32))
         assert (params.grpo.alpha, params.grpo.beta, params.grpo.gamma) == (0.8, 0.0, 0.2)
         assert params.agent.max_context_tokens == 49152 + 32768
