@@ -43,6 +43,9 @@ PACKAGES = ("toolz", "boltons", "tabulate", "humanize", "voluptuous", "pygtrie",
 """Small ones to plant faults in; the first is held out."""
 LAYERS, WIDTH, HEAD, FEED_FORWARD, EXPERTS = 2, 64, 32, 128, 8
 
+TAUGHT = ("synthesize", "select", "template", "sft")
+"""Steps up to the student of a teacher: the scripted one has no program for RepoQA-Agent's tools, and takes FuseSearch's."""
+
 CUTS: dict[str, Any] = read_yaml(Path(__file__).parents[1] / "experiments/rehearsal.yaml")
 """What a rehearsal makes smaller; all else is the profile's own, lengths too."""
 
@@ -99,6 +102,8 @@ def rehearse(params: Params, tokenizer: Path | None, root: Path, on_step: Callab
             notes.append(said)
         if name in TRAINED and params.compute.ranks > 1:
             notes.append(f"compute.ranks {params.compute.ranks} -> 1")
+        if name in TAUGHT and params.agent.toolset == "repoqa":
+            notes.append("agent.toolset repoqa -> questions")
         if name == "grpo" and params.grpo.rollouts != cut.grpo.rollouts:
             notes.append("vLLM is not installed")
         yield Step(name, time.perf_counter() - started, error, "; ".join(notes))
@@ -119,9 +124,12 @@ def cut_down(params: Params) -> Params:
     """The params of the rehearsal: those of the profile with :data:`CUTS`, and transformers where vLLM is not installed."""
     from fusesearch.data.sources.synthetic.packages import repository_name
     from fusesearch.data.splitting import assign
+    from fusesearch.evaluation.environments import environment_named
     from fusesearch.training.serving import vllm_python
 
     changes = CUTS | {"model.base": str(MODEL)}
+    if environment_named(params.agent.toolset).issues is None:
+        changes["mine.tasks"] = ["faults", "questions"]
     shares = override(params, changes, "rehearsal").split
     parts: dict[str, list[str]] = {"validation": [PACKAGES[0]], "sft": [], "rl": []}
     for package in PACKAGES[1:]:
@@ -209,6 +217,8 @@ def main(step: str) -> None:
     """Run one step in the current folder: a stage, ``model`` or ``template``."""
     one_openmp_thread()
     params = load_params()
+    if step in TAUGHT and params.agent.toolset == "repoqa":
+        params = override(params, {"agent.toolset": "questions"}, "rehearsal")
     if step in TRAINED:
         quiet()
         from trl.kernels import chunked_logprob

@@ -81,7 +81,7 @@ def render(root: Path = Path()) -> str:
 def entry(stage: Stage, root: Path = Path()) -> dict[str, Any]:
     """A stage as DVC has it."""
     params = load_params(root / PARAMS)
-    inputs = [MAIN.input(name).as_posix() for name in stage.found(params)]
+    inputs = [MAIN.input(name).as_posix() for name in stage.reads(params)]
     run = [stage.run, *(path for name in stage.localizers(params) for path in paths_of(name))]
     return {
         "cmd": f"python -m flows.run {stage.name}",

@@ -8,7 +8,8 @@ import yaml
 from typer.testing import CliRunner
 
 from fusesearch.core.schema import Expected, Instance, Truth
-from fusesearch.core.storage import write_instances
+from fusesearch.core.storage import read_instances, write_instances
+from fusesearch.evaluation import curriculum
 from tests.fakes.commands import app
 from tests.fakes.endpoint import Endpoint
 from tests.fakes.git import committed, git
@@ -63,7 +64,7 @@ def evaluate(world, tmp_path, url, instances, **more):
     assert done.exit_code == 0, done.output
 
 
-def test_a_judge_takes_the_place_of_exact_scores(world, tmp_path):
+def test_a_judge_takes_the_place_of_exact_scores(world, tmp_path, capsys):
     with Endpoint(served) as endpoint:
         evaluate(world, tmp_path, endpoint.url, world / "asked.parquet", reward="answer")
         early = run("compare", tmp_path / "out", "--protocol", "coreqa")
@@ -83,6 +84,11 @@ def test_a_judge_takes_the_place_of_exact_scores(world, tmp_path):
         assert "as j judged them; 2 of 12 verdicts failed" in table
     assert "Answer score" in exact
     assert len(endpoint.asked) == asked  # tables ask nobody
+    curriculum.main(world / "asked.parquet", tmp_path / "out", "closed-book.m.asked", "rag.m.asked", tmp_path / "kept.parquet")
+    assert capsys.readouterr().out == "6 kept\n"
+    assert read_instances(tmp_path / "kept.parquet") == read_instances(world / "asked.parquet")
+    curriculum.main(world / "asked.parquet", tmp_path / "out", "rag.m.asked", "closed-book.m.asked", tmp_path / "kept.parquet")
+    assert capsys.readouterr().out == "6 trivial\n"
 
 
 def test_open_questions_are_rows_with_a_reference_and_judged(world, tmp_path):

@@ -73,9 +73,10 @@ def test_only_what_the_model_wrote_is_trained(tokenizer):
     assert trained == "".join(f"{message.content}<|im_end|>" for message in MESSAGES if message.role == "assistant")
 
 
-def test_the_whole_conversation_is_the_templates_text(tokenizer):
+def test_the_whole_conversation_is_the_templates_text_but_for_empty_thoughts(tokenizer):
     ids, _ = training_ids(tokenizer, MESSAGES[:-1], TOOLS)
-    assert render(tokenizer, MESSAGES[:-1], TOOLS, prompt=False).startswith(tokenizer.decode(ids))
+    text = tokenizer.decode(ids).replace("<think>\n\n</think>\n\n", "")
+    assert render(tokenizer, MESSAGES[:-1], TOOLS, prompt=False).startswith(text)
 
 
 def test_rollouts_record_the_tokens_that_training_sees(tokenizer):
@@ -88,14 +89,16 @@ def test_a_message_that_was_cut_off_is_continued_by_its_own_tokens(tokenizer):
     told = [*MESSAGES[:2], MESSAGES[2].model_copy(update={"tokens": cut}), *MESSAGES[3:5]]
     ids = prompt_ids(tokenizer, told, TOOLS)
     assert ids[: len(first) + len(cut.completion_ids)] == first + cut.completion_ids
-    assert tokenizer.decode(ids) == render(tokenizer, MESSAGES[:5], TOOLS, prompt=True)
+    empty = "<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    assert tokenizer.decode(ids).replace(empty, "<|im_start|>assistant\n") == render(tokenizer, MESSAGES[:5], TOOLS, prompt=True)
 
 
-def test_nothing_asks_for_thinking_or_adds_it(tokenizer):
-    ids, _ = training_ids(tokenizer, MESSAGES, TOOLS)
+def test_each_message_starts_after_an_empty_thought_that_the_model_did_not_write(tokenizer):
+    ids, mask = training_ids(tokenizer, MESSAGES, TOOLS)
     thinks = tokenizer.convert_tokens_to_ids(["<think>", "</think>"])
-    assert not set(thinks) & set(ids)
-    assert render(tokenizer, MESSAGES[:2], TOOLS, prompt=True).endswith("<|im_start|>assistant\n")
+    assert [mask[at] for at, token in enumerate(ids) if token in thinks] == [0, 0] * 3
+    assert prompt_ids(tokenizer, MESSAGES[:2], TOOLS) == ids[: mask.index(1)]
+    assert tokenizer.decode(ids[: mask.index(1)]).endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -22,7 +22,7 @@ from fusesearch.core.storage import read_trajectories, write_jsonl
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from fusesearch.training import grpo, sft
 from fusesearch.training.ranks import train_in_ranks
-from tests.fakes.cpu_ranks import Part, die, in_turn
+from tests.fakes.cpu_ranks import Part, die, gradients, in_turn
 from tests.fakes.token_server import interpreter
 
 pytestmark = pytest.mark.skipif(cores() < 2, reason="ranks need cores of their own")
@@ -114,6 +114,16 @@ def test_two_ranks_train_what_one_trains_whether_they_share_the_weights_or_not(t
     assert all(trained.rows[1]["tokens_per_second"] > 0 for trained in (alone[0], together[0], together[3]))
     for trained in (*alone, *together[1:3]):
         assert trained.moved(it.base) > 1e-4
+
+
+@pytest.mark.parametrize("experts", [False, True])
+@pytest.mark.rare
+def test_gradients_of_shared_weights_are_those_of_one_process(experts: bool) -> None:
+    apart = train_in_ranks(Compute(ranks=2), gradients, experts, on_log=silent)
+    print(apart)
+    assert apart["loss"] < 1e-6
+    assert apart["gradients"] < 1e-5
+    assert apart["weights"] < 1e-5
 
 
 @pytest.mark.rare

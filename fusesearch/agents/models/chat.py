@@ -18,10 +18,16 @@ from fusesearch.core.errors import ArtifactError, DataError
 PLACEHOLDER = "x"
 
 
-def render(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]], *, prompt: bool) -> str:
-    """Chat text of ``messages``; with ``prompt`` it ends where the assistant's message starts."""
+def render(
+    tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]], *, prompt: bool, thinks: bool = True
+) -> str:
+    """Chat text of ``messages``; with ``prompt`` it ends where the assistant's message starts.
+
+    ``thinks`` is for models that may think first (Qwen3): False makes the message start after an empty thought.
+    """
     rows = [{"role": message.role, "content": message.content} for message in messages]
-    return tokenizer.apply_chat_template(rows, tools=list(tools) or None, tokenize=False, add_generation_prompt=prompt)
+    off = {} if thinks else {"enable_thinking": False}
+    return tokenizer.apply_chat_template(rows, tools=list(tools) or None, tokenize=False, add_generation_prompt=prompt, **off)
 
 
 def encode(tokenizer: Any, text: str) -> list[int]:
@@ -37,8 +43,8 @@ def prompt_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict
     """
     last = max((i for i, message in enumerate(messages) if message.tokens is not None), default=None)
     if last is None:
-        text = render(tokenizer, messages, tools, prompt=True)
-        if tools and text == render(tokenizer, messages, [], prompt=True):
+        text = render(tokenizer, messages, tools, prompt=True, thinks=False)
+        if tools and text == render(tokenizer, messages, [], prompt=True, thinks=False):
             raise ArtifactError(
                 f"the chat template of {tokenizer.name_or_path} shows no tools: give it one that does, or describe the tools in "
                 "the system prompt (agent.prompt: nano)"
@@ -49,27 +55,24 @@ def prompt_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict
     ids = recorded.prompt_ids + recorded.completion_ids
     if ids[-1] != tokenizer.eos_token_id:
         ids = [*ids, tokenizer.eos_token_id]
-    # the text after the end-of-turn token of the last recorded message
     shown = [*_held(messages[: last + 1]), *messages[last + 1 :]]
-    seen = render(tokenizer, shown[:last], tools, prompt=True) + PLACEHOLDER + tokenizer.eos_token
-    return ids + encode(tokenizer, _suffix(render(tokenizer, shown, tools, prompt=True), seen))
+    return ids + encode(tokenizer, _since(tokenizer, shown, last, tools))
 
 
 def training_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> tuple[list[int], list[int]]:
     """Ids of a whole conversation and its mask: 1 for assistant tokens with their end-of-turn, else 0."""
     ids: list[int] = []
     mask: list[int] = []
-    seen = ""
     shown = _held(messages)
+    last: int | None = None
     for i, message in enumerate(messages):
         if message.role != "assistant":
             continue
-        before = render(tokenizer, shown[:i], tools, prompt=True)
-        given = encode(tokenizer, _suffix(before, seen))
+        given = encode(tokenizer, _since(tokenizer, shown[:i], last, tools))
         sampled = [*encode(tokenizer, message.content), tokenizer.eos_token_id]
         ids += given + sampled
         mask += [0] * len(given) + [1] * len(sampled)
-        seen = before + PLACEHOLDER + tokenizer.eos_token
+        last = i
     return ids, mask
 
 
@@ -96,7 +99,16 @@ def _held(messages: Sequence[Message]) -> list[Message]:
     return [row.model_copy(update={"content": PLACEHOLDER}) if row.role == "assistant" else row for row in messages]
 
 
-def _suffix(text: str, prefix: str) -> str:
-    if not text.startswith(prefix):
-        raise DataError("the chat template is not prefix-preserving: it rewrites earlier messages")
-    return text[len(prefix) :]
+def _since(tokenizer: Any, shown: Sequence[Message], last: int | None, tools: Sequence[dict[str, Any]]) -> str:
+    """The text of a request after the end-of-turn token of message ``last``, the assistant's; all of it if there is none.
+
+    Of earlier messages some templates show the empty thought and others do not.
+    """
+    text = render(tokenizer, shown, tools, prompt=True, thinks=False)
+    if last is None:
+        return text
+    for thinks in (True, False):
+        seen = render(tokenizer, shown[:last], tools, prompt=True, thinks=thinks) + PLACEHOLDER + tokenizer.eos_token
+        if text.startswith(seen):
+            return text[len(seen) :]
+    raise DataError("the chat template is not prefix-preserving: it rewrites earlier messages")

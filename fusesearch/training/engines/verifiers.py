@@ -153,7 +153,7 @@ class ChatRenderer:
         add_generation_prompt: bool = False,
     ) -> RenderedTokens:
         """The whole conversation. All tokens count as the last message's: only their sequence matters for training."""
-        text = chat.render(self._tokenizer, _messages(messages), tools or [], prompt=add_generation_prompt)
+        text = chat.render(self._tokenizer, _messages(messages), tools or [], prompt=add_generation_prompt, thinks=False)
         return _rendered(chat.encode(self._tokenizer, text), 0, messages)
 
     def render_ids(self, messages: Sequence[dict[str, Any]], **options: Any) -> list[int]:

@@ -149,7 +149,7 @@ def test_every_committed_profile_loads(path):
     assert params.grpo.group == 8
 
 
-@pytest.mark.parametrize("name", ["small", "paper-4b", "paper-30b", "tooltrain-7b", "tooltrain-32b"])
+@pytest.mark.parametrize("name", ["small", "paper-4b", "paper-30b", "tooltrain-7b", "tooltrain-32b", "reposearch-r1"])
 def test_no_larger_profile_inherits_what_only_a_tiny_student_needs(name):
     params = load_profile(name, ROOT)
     assert params.select.max_trajectories is None

@@ -31,7 +31,8 @@ def test_training_memory_is_within_15_percent_of_published_peaks(model, ranks, t
 
 
 @pytest.mark.parametrize(("name", "published"), [
-    ("Qwen/Qwen3-0.6B", 0.6e9), ("Qwen/Qwen3-4B-Instruct-2507", 4.0e9), ("Qwen/Qwen3-30B-A3B-Instruct-2507", 30.5e9),
+    ("Qwen/Qwen3-0.6B", 0.6e9), ("Qwen/Qwen3-4B-Instruct-2507", 4.0e9), ("Qwen/Qwen3-8B", 8.2e9),
+    ("Qwen/Qwen3-30B-A3B-Instruct-2507", 30.5e9),
     ("Qwen/Qwen2.5-Coder-7B-Instruct", 7.61e9), ("Qwen/Qwen2.5-Coder-32B-Instruct", 32.5e9),
     ("experiments/smol/base", 134_515_008),
 ])  # fmt: skip
