@@ -105,6 +105,7 @@ def _memory(params: Params, model: Architecture, machine: Machine) -> Iterator[C
 
     vllm = params.grpo.rollouts == "vllm" and not params.compute.servers
     options = server_options(params.compute.options)
+    options.enable_sleep_mode &= not params.grpo.ahead  # servers that make rollouts meanwhile do not sleep
     ranks, serve = params.compute.ranks, params.compute.serve * options.tensor_parallel_size if vllm else 0
     wanted = max(ranks, serve)
     seen = f"{machine.count} x {gib(machine.memory):.0f} GiB" if machine.count else "none"

@@ -206,7 +206,8 @@ def _served(
             step = trainer.state.global_step
             servers.wake()
             batch = ahead.take(ids, step) if ahead and asked is episodes else make(asked, ids, step, policy)
-            servers.sleep()
+            if not ahead:  # else they make the rollouts of the next step while this one trains
+                servers.sleep()
             figures = {
                 **trainer.vllm_generation.figures,
                 **batch.figures,

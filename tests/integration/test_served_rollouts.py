@@ -332,6 +332,12 @@ def test_servers_on_the_gpus_of_training_sleep_while_a_step_trains(tmp_path: Pat
     assert calls == ["/collective_rpc"] * 3 + ["/sleep?level=2", *woken, "/sleep?level=2"]
 
 
+def test_servers_that_make_rollouts_ahead_do_not_sleep(tmp_path: Path, train) -> None:  # type: ignore[no-untyped-def]
+    rows = train("out", compute=SLEEPS, steps=2, ahead=1)
+    assert [row["errored"] for row in rows] == [0, 0]
+    assert "/sleep" not in (tmp_path / "out" / "vllm.log").read_text()
+
+
 @pytest.mark.parametrize(("averaged", "published"), [(0.0, [0, 0, 0, 1, 2]), (0.5, [0, 0, 0, 0, 1, 1, 2])])
 def test_servers_validate_the_weights_of_each_step(  # type: ignore[no-untyped-def]
     tmp_path: Path, train, monkeypatch: pytest.MonkeyPatch, averaged: float, published: list[int]
