@@ -127,16 +127,20 @@ def test_gradients_of_shared_weights_are_those_of_one_process(experts: bool) -> 
 
 
 @pytest.mark.rare
-def test_ranks_validate_once_and_keep_the_best_step_that_one_keeps(trainings: Trainings) -> None:
+def test_ranks_validate_once_and_keep_the_best_step_that_one_keeps(
+    trainings: Trainings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     it = trainings
+    monkeypatch.setenv("FAKE_VLLM", str(interpreter(tmp_path / "python")))
     changes = {"prompts_per_step": 1, "validation": Validation(every=1, prompts=2, keep_best=True)}
-    (alone,) = it.run(1, it.grpo("alone", **changes))
-    together = it.run(2, it.grpo("two", **changes), it.grpo("sharded", True, **changes))
-    for trained in together:
-        assert [row["step"] for row in trained.rows] == [0, 1, 2]
+    alone = it.run(1, it.grpo("one", **changes), it.grpo("one-served", rollouts="vllm", **changes))
+    # no rank has all of shared weights, so servers sample
+    together = it.run(2, it.grpo("two", **changes), it.grpo("sharded", True, rollouts="vllm", **changes))
+    for one, two in zip(alone, together, strict=True):
+        assert [row["step"] for row in two.rows] == [0, 1, 2]
         for name in ("validation/reward", "validation/turns", "validation/tokens_gain"):
-            assert [row[name] for row in trained.rows] == pytest.approx([row[name] for row in alone.rows])
-        assert trained.beside(alone) < 1e-5
+            assert [row[name] for row in two.rows] == pytest.approx([row[name] for row in one.rows])
+        assert two.beside(one) < 1e-5
 
 
 @pytest.mark.rare
