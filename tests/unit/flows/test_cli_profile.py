@@ -77,13 +77,17 @@ def test_the_base_model_of_a_profile_is_what_dvc_watches(run, checkout, monkeypa
         bases = {name: [dep for dep in stage["deps"] if dep.endswith("base")] for name, stage in stages.items()}
         return {name: found for name, found in bases.items() if found}
 
-    trained = ("sft", "grpo", "evaluate")
+    readers = ("sft", "evaluate")  # GRPO starts from SFT's checkpoint
     assert run("profile", "use", "mine").exit_code == 0
-    assert watched() == {stage: ["experiments/mine/base"] for stage in trained}
+    assert watched() == {stage: ["experiments/mine/base"] for stage in readers}
+    overlay = checkout / "experiments/profiles/mine.yaml"
+    overlay.write_text(overlay.read_text() + "grpo: {start: base}\n")
+    assert run("profile", "use", "mine").exit_code == 0
+    assert watched() == {stage: ["experiments/mine/base"] for stage in (*readers, "grpo")}
     assert run("profile", "use", "big").exit_code == 0
     assert watched() == {}, "a model of the hub has no folder in the checkout"
     assert run("profile", "use", "nano").exit_code == 0
-    assert watched() == {stage: ["no/base"] for stage in trained}
+    assert watched() == {stage: ["no/base"] for stage in readers}
 
 
 def test_list_marks_the_current_profile_and_show_prints_all_params(run, checkout):
