@@ -29,7 +29,8 @@ def export_predictions(
     from fusesearch.core.schema import Score
     from fusesearch.core.storage import read_jsonl, write_jsonl
     from fusesearch.data.repositories import Repositories
-    from fusesearch.evaluation.benchmarks import read_benchmark
+    from fusesearch.data.swe_bench import instances as tasks_of
+    from fusesearch.data.swe_bench import read_rows
     from fusesearch.evaluation.predictions import Prediction, read_predictions
     from fusesearch.evaluation.published.formats import agentless_line
     from fusesearch.evaluation.results import SCORES
@@ -45,7 +46,7 @@ def export_predictions(
         found = read_predictions(source)
     lines, unknown = [], 0
     with Repositories(repos) as repositories:
-        for instance in read_benchmark(instances):
+        for instance in tasks_of(str(instances), read_rows(instances)):
             if instance.instance_id in found:
                 answer, read = found[instance.instance_id], repositories.reader(instance)
                 files = list(dict.fromkeys([*answer.files, *(name.partition("::")[0] for name in answer.functions)]))
