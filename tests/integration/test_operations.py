@@ -90,7 +90,7 @@ def mine_packages(root):
     params = yaml.safe_load((root / "params.yaml").read_text())
     limits = {"per_repository": 4, "attempts_per_repository": 40}
     params["mine"] = {"source": "synthetic", "packages": ["pygtrie", "tabulate"], **limits}
-    params["split"] = {"sft": 1.0, "rl": 0.0, "validation_owners": ["tabulate"]}
+    params["split"] |= {"sft": 1.0, "rl": 0.0, "validation_owners": ["tabulate"]}
     (root / "params.yaml").write_text(yaml.safe_dump(params))
 
 
