@@ -315,6 +315,8 @@ def main(
     tokenizer = AutoTokenizer.from_pretrained(str(Path(__file__).parents[1] / "nano/base"))
     with tempfile.TemporaryDirectory() as folder:
         machine = Machine(tiny, Path(folder), longest, {model: MODELS[model]} if model else MODELS)
+        if not machine.lengths:
+            raise typer.BadParameter(f"the shortest row has {(TINY if tiny else LENGTHS)[0]:,} tokens", param_hint="--longest")
         for name in only or SUBJECTS:
             about = f"{(SUBJECTS[name].__doc__ or '').strip()} {machine.name}."
             rows = []
