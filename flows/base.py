@@ -22,7 +22,7 @@ RECIPE = Path("experiments/nano/base.yaml")
 def train(params: Params, recipe: Base, progress: StageProgress) -> dict[str, Any]:
     """Aimless episodes on the training repositories, never on held-out ones."""
     from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
-    from fusesearch.training.base import train_base
+    from fusesearch.training.nano.base import train_base
 
     snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), MAIN["mine.repos"])
     splits = [MAIN[f"split.{split}"] for split in ("sft", "rl")]

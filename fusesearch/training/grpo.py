@@ -24,10 +24,10 @@ from fusesearch.evaluation.environments import environment_named
 from fusesearch.evaluation.validation import PREFIX
 from fusesearch.localizers.presearch import pre_searched
 from fusesearch.search.repository import Repository
-from fusesearch.training.averaging import average_callback
 from fusesearch.training.local import Local
+from fusesearch.training.nano.averaging import average_callback
+from fusesearch.training.nano.renaming import Names, kept_words
 from fusesearch.training.ranks import from_first_rank, rank, train_in_ranks, world_size
-from fusesearch.training.renaming import Names, kept_words
 from fusesearch.training.rollouts import Batch, Episodes, degenerate, reward_deviation, rollout_figures
 from fusesearch.training.served import Ahead, Policy, make
 from fusesearch.training.serving import Servers
@@ -37,6 +37,7 @@ from fusesearch.training.trainer import (
     load_student,
     log_callback,
     log_row,
+    make_optimizer,
     quiet,
     run_training,
     save_checkpoint,
@@ -238,7 +239,6 @@ def _trainer(
     from datasets import Dataset
     from trl import GRPOConfig
 
-    from fusesearch.training.optimizer import make_optimizer
     from fusesearch.training.trl_trimmed import TrimmedGRPOTrainer
 
     params, section = episodes.params, episodes.section

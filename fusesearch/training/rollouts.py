@@ -27,7 +27,7 @@ from fusesearch.evaluation.metrics import mean_of, tool_success
 from fusesearch.evaluation.rewards import make_reward, outcome_of
 from fusesearch.search.repository import Repository
 from fusesearch.training.environment import Rollout, SearchTasks, columns_of
-from fusesearch.training.renaming import Exchange, Names, RenamedModel
+from fusesearch.training.nano.renaming import Exchange, Names, RenamedModel
 from fusesearch.training.search.growing import Tree, grow, trajectory_of
 from fusesearch.training.search.tree import as_json
 

@@ -16,14 +16,14 @@ from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.core.schema import Trajectory
 from fusesearch.core.storage import read_trajectories, write_json
 from fusesearch.evaluation.environments import environment_named
-from fusesearch.training.drills import drill_rows
-from fusesearch.training.optimizer import make_optimizer
+from fusesearch.training.nano.drills import drill_rows
+from fusesearch.training.nano.renaming import Names, kept_words, renamed
 from fusesearch.training.ranks import Log, rank, train_in_ranks, world_size
-from fusesearch.training.renaming import Names, kept_words, renamed
 from fusesearch.training.trainer import (
     adapters,
     load_student,
     log_callback,
+    make_optimizer,
     quiet,
     run_training,
     save_checkpoint,

@@ -143,6 +143,18 @@ def adapters(lora: Lora, seed: int) -> Any:
     return LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules="all-linear", task_type="CAUSAL_LM")
 
 
+def make_optimizer(name: str, model: Any, learning_rate: float, weight_decay: float) -> Any:
+    """``muon`` or ``adamw`` over all trainable parameters of ``model``."""
+    import torch
+
+    from fusesearch.training.nano.muon import MuonAdamW
+
+    if name == "muon":
+        return MuonAdamW(model, learning_rate, weight_decay)
+    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return torch.optim.AdamW(trainable, lr=learning_rate, weight_decay=weight_decay, betas=(0.9, 0.95))
+
+
 def student_dtype(lora: Lora, params: Params) -> str:
     """The type of the student's weights: of what trains, or of what is computed in where only adapters train."""
     return params.model.dtype if lora.rank else "float32"

@@ -97,8 +97,8 @@ def write_params(root: Path) -> None:
 
 def write_base(path: Path) -> None:
     """A random student: whether it learns is another test's question."""
-    from fusesearch.training import nano
+    from fusesearch.training.nano import student
 
-    tokenizer = nano.train_tokenizer(["def f(x):\n    return x + 1\n# /repo/a.py:3: is wrong"] * 5, 380)
-    for part in (nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer):
+    tokenizer = student.train_tokenizer(["def f(x):\n    return x + 1\n# /repo/a.py:3: is wrong"] * 5, 380)
+    for part in (student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer):
         part.save_pretrained(path)

@@ -41,11 +41,11 @@ def tracked(tmp_path, monkeypatch, empty_store):
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     """A tiny random checkpoint."""
-    from fusesearch.training import nano
+    from fusesearch.training.nano import student
 
     path = tmp_path_factory.mktemp("base")
-    tokenizer = nano.train_tokenizer([SEARCH, ANSWER, "/repo/a.py:1:def prime(n):\n    return n % 2"] * 5, 380)
-    for part in (nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer):
+    tokenizer = student.train_tokenizer([SEARCH, ANSWER, "/repo/a.py:1:def prime(n):\n    return n % 2"] * 5, 380)
+    for part in (student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer):
         part.save_pretrained(path)
     return path
 

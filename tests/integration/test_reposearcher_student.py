@@ -16,7 +16,7 @@ from fusesearch.evaluation.environments import environment_named
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.localizers.reposearcher.lexical import RepoSearcherTeacher
 from fusesearch.search.repository import Repository
-from fusesearch.training.renaming import Exchange, Names, kept_words
+from fusesearch.training.nano.renaming import Exchange, Names, kept_words
 
 ROOMS = """\
 from pkg.maths import clamp

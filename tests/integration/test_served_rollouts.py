@@ -25,8 +25,9 @@ from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.core.schema import Instance
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
-from fusesearch.training import nano, serving
+from fusesearch.training import serving
 from fusesearch.training.grpo import train_grpo
+from fusesearch.training.nano import student
 from fusesearch.training.serving import Servers
 from fusesearch.training.trainer import load_student, quiet
 from fusesearch.training.weights import FileWeights, check_publishing
@@ -242,8 +243,8 @@ def test_an_address_that_is_nobodys_is_one_line(tmp_path: Path, address: str) ->
 
 
 def test_a_server_of_a_model_with_another_vocabulary_is_one_line(tmp_path: Path, setting: Setting) -> None:
-    tokenizer = nano.train_tokenizer(["def prime(n): return n"] * 5, 300)
-    model = nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0)
+    tokenizer = student.train_tokenizer(["def prime(n): return n"] * 5, 300)
+    model = student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0)
     given = Servers(Compute(servers=setting.servers.addresses), tmp_path / "none.log", gpus=0)
     given.start(tmp_path)
     weights = FileWeights(tmp_path / "other", given, tokenizer, "float32")
@@ -265,7 +266,7 @@ def test_servers_end_with_their_owner_even_when_it_is_killed(tmp_path: Path, par
 import time
 from pathlib import Path
 from fusesearch.core.config import Compute
-from fusesearch.training import nano, serving
+from fusesearch.training import serving
 serving.ENVIRONMENT = Path({str(engine)!r})
 servers = serving.Servers(Compute(), Path({str(tmp_path / "vllm.log")!r}), gpus=0)
 servers.start(Path({params.model.base!r}))

@@ -38,9 +38,9 @@ from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from fusesearch.training import grpo, sft
-from fusesearch.training.base import train_base
 from fusesearch.training.environment import Rollout, columns_of
 from fusesearch.training.grpo import train_grpo
+from fusesearch.training.nano.base import train_base
 from fusesearch.training.sft import fit, tokenize, train_sft, use_flash_attention
 from fusesearch.training.trainer import load_student, save_checkpoint, settle, trainer_arguments
 
@@ -177,7 +177,7 @@ def test_a_base_is_trained_from_scratch_on_episodes_and_drills(
     tmp_path: Path, params: Params, instances: Path, monkeypatch
 ) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("fusesearch.training.base.SHAPE", {"hidden": 32, "layers": 2, "heads": 2, "feed_forward": 64})
+    monkeypatch.setattr("fusesearch.training.nano.base.SHAPE", {"hidden": 32, "layers": 2, "heads": 2, "feed_forward": 64})
     train = params.sft.model_copy(update={"epochs": 1, "drills": 5, "max_length": 900, "precision": "bfloat16"})
     recipe = Base(episodes_per_instance=2, train=train)
     found = read_instances(instances)

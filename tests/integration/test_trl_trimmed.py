@@ -12,7 +12,7 @@ import torch
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
-from fusesearch.training import nano
+from fusesearch.training.nano import student
 from fusesearch.training.trainer import load_student
 from fusesearch.training.trl_trimmed import TrimmedGRPOTrainer
 
@@ -31,8 +31,8 @@ def weights_after_a_step(trainer_class: type, rewards: tuple[float, ...], kl: fl
 
 
 def _trained(trainer_class: type, out: Path, rewards: list[float], kl: float) -> torch.Tensor:
-    tokenizer = nano.train_tokenizer(["def prime(n):\n    return n % 2\n"] * 5, 300)
-    for part in (nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer):
+    tokenizer = student.train_tokenizer(["def prime(n):\n    return n % 2\n"] * 5, 300)
+    for part in (student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer):
         part.save_pretrained(out / "base")
     model, tokenizer = load_student(out / "base")
     arguments = GRPOConfig(

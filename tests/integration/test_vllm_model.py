@@ -14,7 +14,7 @@ from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.agents.models.vllm import VllmModel
 from fusesearch.core.errors import EndpointDown, ModelUnavailable
-from fusesearch.training import nano
+from fusesearch.training.nano import student
 from tests.fakes.conversations import all_played, play, prompt
 from tests.fakes.local_server import LocalServer
 from tests.fakes.token_server import Engine, handler_of
@@ -29,8 +29,8 @@ ISSUES = ["prime fails", "a much longer issue about prime numbers and n + 1 in m
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> TransformersModel:
     path = tmp_path_factory.mktemp("nano")
-    tokenizer = nano.train_tokenizer(TEXTS, 400)
-    for part in (nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=1), tokenizer):
+    tokenizer = student.train_tokenizer(TEXTS, 400)
+    for part in (student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=1), tokenizer):
         part.save_pretrained(path)
     return TransformersModel.load(path, max_batch=8)
 

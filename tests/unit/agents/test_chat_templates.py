@@ -5,7 +5,7 @@ import pytest
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.models.chat import prompt_ids, unreadable_calls
 from fusesearch.core.errors import ArtifactError
-from fusesearch.training import nano
+from fusesearch.training.nano import student
 
 TOOLS = [
     {"type": "function", "function": {"name": "grep", "description": "", "parameters": {"type": "object", "properties": {}}}}
@@ -20,7 +20,7 @@ def calls(form):
 
 @pytest.fixture
 def tokenizer():
-    made = nano.train_tokenizer(["def f(): return 1"] * 9, 300)
+    made = student.train_tokenizer(["def f(): return 1"] * 9, 300)
     made.name_or_path = "some/model"
     return made
 

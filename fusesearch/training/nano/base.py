@@ -2,7 +2,7 @@
 
 It corresponds to the paper's base models, which call tools correctly but rarely in parallel. It is trained from random weights
 on every token of episodes of :class:`AimlessModel` over training repositories (never evaluation repositories), so that it has
-also read some code, and on drills in looking things up (:mod:`fusesearch.training.drills`).
+also read some code, and on drills in looking things up (:mod:`fusesearch.training.nano.drills`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from fusesearch.core.config import Base, Params
 from fusesearch.core.schema import Answer, Instance, Location, Trajectory
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
-from fusesearch.training.drills import drill_rows
-from fusesearch.training.nano import new_model, train_tokenizer
-from fusesearch.training.renaming import Names, renamed
+from fusesearch.training.nano.drills import drill_rows
+from fusesearch.training.nano.renaming import Names, renamed
+from fusesearch.training.nano.student import new_model, train_tokenizer
 from fusesearch.training.sft import describe_checkpoint, fit
 from fusesearch.training.trainer import quiet
 

@@ -15,7 +15,7 @@ from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls, parse_turn
 from fusesearch.evaluation.environments import environment_named
 from fusesearch.localizers.answerers.wording import TEMPLATES, ask, read_back
-from fusesearch.training.renaming import KEPT, WORD, Exchange, Names, RenamedModel, kept_words, renamed
+from fusesearch.training.nano.renaming import KEPT, WORD, Exchange, Names, RenamedModel, kept_words, renamed
 
 POOL = Names(["alpha", "beta", "degree", "delta", "epsilon", "gamma", "matrix"], ["Graph", "a", "ing", "orp", "x"])
 

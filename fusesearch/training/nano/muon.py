@@ -46,14 +46,6 @@ class MuonAdamW(torch.optim.Optimizer):
         self.param_groups = self._muon.param_groups + self._adamw.param_groups
 
 
-def make_optimizer(name: str, model: torch.nn.Module, learning_rate: float, weight_decay: float) -> torch.optim.Optimizer:
-    """``muon`` or ``adamw`` over all trainable parameters of ``model``."""
-    if name == "muon":
-        return MuonAdamW(model, learning_rate, weight_decay)
-    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    return torch.optim.AdamW(trainable, lr=learning_rate, weight_decay=weight_decay, betas=(0.9, 0.95))
-
-
 def _partition(model: torch.nn.Module) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
     matrices: list[torch.nn.Parameter] = []
     others: list[torch.nn.Parameter] = []

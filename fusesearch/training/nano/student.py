@@ -56,7 +56,7 @@ BOILERPLATE = (
 
 WORDS = r"_?[A-Za-z]+|[0-9]| ?[^\sA-Za-z0-9_]+ ?|_+|\n +|\n+|\s+"
 
-TEMPLATE = read_text(Path(__file__).with_name("nano.j2"))
+TEMPLATE = read_text(Path(__file__).with_name("student.j2"))
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Any:

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from fusesearch.training.renaming import Names
+from fusesearch.training.nano.renaming import Names
 
 
 def drill_rows(count: int, pool: Names, tokenizer: Any, seed: int) -> Iterator[dict[str, list[int]]]:

@@ -8,8 +8,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusesearch.training.drills import drill
-from fusesearch.training.renaming import Names
+from fusesearch.training.nano.drills import drill
+from fusesearch.training.nano.renaming import Names
 
 POOL = Names(["alpha", "beta", "gamma", "matrix"], ["Graph", "a", "ing", "orp"])
 
