@@ -10,8 +10,8 @@ from experiments.evidence.measures import F1, ONE_FILE, RANKED, best_readings, i
 from experiments.evidence.systems import RELEASED, System, read_as
 from fusesearch.core.schema import Score
 from fusesearch.evaluation.statistics import compare, measure
-from fusesearch.localizers.direct import FILES, FUNCTIONS
 from fusesearch.localizers.fusion import fused
+from fusesearch.localizers.order import FILES, FUNCTIONS
 
 READING = "first file"
 """How a fused answer is read for F1; a released one is read in the way that gives it the highest F1."""

@@ -91,14 +91,3 @@ def observation_messages(turn: Turn) -> list[Message]:
     if messages and turn.notice:
         messages[-1].content += f"\n{turn.notice}"
     return messages
-
-
-def tokens_context(trajectory: Trajectory) -> int:
-    """Length of the final conversation in tokens: prompt and completion of the last request."""
-    last = trajectory.turns[-1].usage if trajectory.turns else None
-    return last.prompt_tokens + last.completion_tokens if last else 0
-
-
-def tokens_billed(trajectory: Trajectory) -> int:
-    """Tokens over all requests, prompt and completion."""
-    return sum(turn.usage.prompt_tokens + turn.usage.completion_tokens for turn in trajectory.turns)

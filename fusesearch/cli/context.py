@@ -39,12 +39,13 @@ def context(
     """
     given = given_once(text, issue)
     from fusesearch.cli import report
+    from fusesearch.cli.progress import progress
     from fusesearch.localizers.ranker.context import context_of
     from fusesearch.search.repository import Repository
 
     repository = Repository(repo)
     instance = instance_given(repository.root.name, given)
-    with report.progress(quiet=format is Format.json) as show:
+    with progress(quiet=format is Format.json) as show:
 
         def on_progress(done: int, total: int) -> None:
             show("index", {"done": done, "total": total})

@@ -129,7 +129,7 @@ def run_and_save(instance: Instance, repository: Repository, searcher: Searcher,
     """Run one episode. The trajectory is saved even if the episode fails."""
     import asyncio
 
-    from fusesearch.cli.report import progress
+    from fusesearch.cli.progress import progress
 
     with progress(quiet=quiet) as show:
 

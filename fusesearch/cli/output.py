@@ -7,11 +7,12 @@ import re
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from fusesearch.core.errors import DataError
+
+if TYPE_CHECKING:
+    import typer
 
 _CONTROLS = re.compile("[\x7f-\x9f]")  # json.dumps does not escape these, and some terminals obey them
 
@@ -31,7 +32,7 @@ def print_json(value: Any) -> None:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:  # lone surrogates, or a terminal that is not UTF-8
         text = json.dumps(value, indent=indent)
-    typer.echo(_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+    print(_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text), flush=True)
 
 
 def read_input(path: Path, what: str) -> str:
@@ -55,4 +56,6 @@ def save_text(path: Path, text: str) -> None:
 
 def usage_error(message: str, option: str) -> typer.BadParameter:
     """A wrong option or argument: exit code 2."""
+    import typer  # here, because an answer starts without it
+
     return typer.BadParameter(message, param_hint=f"'{option}'")

@@ -1,27 +1,19 @@
-"""What ``fusesearch localize`` prints: each call as it happens, then the answer as text or JSON."""
+"""What ``fusesearch localize`` prints: the answer as text or JSON."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fusesearch.core.errors import InfrastructureError
-from fusesearch.core.schema import Answer, Context, Location, Place, Trajectory
 from fusesearch.core.text import printable
+from fusesearch.localizers.located import Fields, located
 from fusesearch.localizers.registry import WITHOUT_MODEL
-from fusesearch.localizers.searcher import with_lines
 from fusesearch.search.repository import Repository
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.status import Status
-    from rich.text import Text
-
-    from fusesearch.agents.recording import OnEvent
-    from fusesearch.core.schema import Observation, ToolCall, Turn
+    from fusesearch.core.schema import Context, Trajectory
     from fusesearch.reporting.episodes.explain import Explanation
 
 
@@ -37,30 +29,38 @@ def raise_on_failure(trajectory: Trajectory) -> None:
 
 @dataclass(frozen=True)
 class Report:
-    """The answer with line spans where known, and what the search cost.
+    """The fields of an answer with line spans where known, and what the search cost.
 
     ``explanations`` lists the calls that showed each location, those to modify first; None unless requested.
     """
 
-    modify: list[Location]
-    related: list[Location]
+    modify: list[Fields]
+    related: list[Fields]
     cost: dict[str, Any]
     explanations: Sequence[Explanation] | None = None
     confidence: float | None = None
-    places: Sequence[Place] = ()
+    places: Sequence[Fields] = ()
 
     @classmethod
     def of(cls, trajectory: Trajectory, repository: Repository, *, explained: bool = False) -> Report:
         """Report of a finished episode over ``repository``."""
-        answer = trajectory.answer or Answer()
-        answer = with_lines(answer, repository)
-        modify, related = answer.modify, answer.related
-        explanations = None
-        if explained:
-            from fusesearch.reporting.episodes.explain import Target, explain
+        answer = trajectory.answer.model_dump(mode="json") if trajectory.answer else {}
+        found = cls.of_fields(answer, cost(trajectory), repository)
+        if not explained:
+            return found
+        from fusesearch.reporting.episodes.explain import Target, explain
 
-            explanations = explain(trajectory, map(Target.of, [*modify, *related]))
-        return cls(modify, related, cost(trajectory), explanations, answer.confidence, answer.places)
+        targets = [
+            Target(one["path"], one["function"], [one["lines"]] if one["lines"] else [])
+            for one in [*found.modify, *found.related]
+        ]
+        return replace(found, explanations=explain(trajectory, targets))
+
+    @classmethod
+    def of_fields(cls, answer: Fields, cost: dict[str, Any], repository: Repository) -> Report:
+        """Report of the fields of an answer, without lines and signatures."""
+        whole = located(answer, repository)
+        return cls(whole["modify"], whole["related"], cost, None, whole.get("confidence"), whole["places"])
 
     def as_json(self) -> dict[str, Any]:
         """``outcome``, ``modify`` and ``related`` (path, function, lines), ``trajectory`` (cost), and ``explain`` if requested.
@@ -71,9 +71,9 @@ class Report:
         """
         report: dict[str, Any] = {
             "outcome": "answer" if self.modify else "too_little" if self._says_little else "no_answer",
-            "places": [place.model_dump(mode="json") for place in self.places],
-            "modify": [location.model_dump(mode="json") for location in self.modify],
-            "related": [location.model_dump(mode="json") for location in self.related],
+            "places": self.places,
+            "modify": self.modify,
+            "related": self.related,
             "trajectory": self.cost,
         }
         if self.confidence is not None:
@@ -107,6 +107,8 @@ def answer_json(trajectory: Trajectory) -> dict[str, Any]:
     ``outcome`` is ``answer``, ``candidates`` (the code does not settle which), ``passages`` (to read) or ``no_answer``.
     Candidates and passages are in ``related`` (path, function, lines).
     """
+    from fusesearch.core.schema import Answer
+
     answer = trajectory.answer or Answer()
     return {
         "outcome": answer.outcome or ("answer" if trajectory.stop == "answer" else "no_answer"),
@@ -120,6 +122,8 @@ def answer_json(trajectory: Trajectory) -> dict[str, Any]:
 def answer_text(trajectory: Trajectory, seconds: float | None = None) -> str:
     """The answer of a question as its model wrote it, then one line of cost; see :meth:`Report.as_text`."""
     known = cost(trajectory)
+    from fusesearch.core.schema import Answer
+
     none = "the last message has none" if known["stop"] == "no_answer" else ended(known)
     answer = trajectory.answer or Answer()
     text = f"No answer. {answer.text}" if answer.outcome else answer.text or f"No answer: {none}."
@@ -151,38 +155,39 @@ def cost(trajectory: Trajectory) -> dict[str, Any]:
     return about | tool_statistics(trajectory)
 
 
-def _rows(locations: Sequence[Location], why: Sequence[Explanation], *, ranked: bool) -> list[str]:
+def _rows(locations: Sequence[Fields], why: Sequence[Explanation], *, ranked: bool) -> list[str]:
     """A line per location, followed by its explanation if there is one."""
-    spans = (f":{location.lines[0]}-{location.lines[1]}" if location.lines else "" for location in locations)
-    places = [printable(f"{location.path}{span}") for location, span in zip(locations, spans, strict=True)]
+    places = [printable(f"{location['path']}{_span(location)}") for location in locations]
     width = max(map(len, places), default=0)
     lines: list[str] = []
     for index, (place, location) in enumerate(zip(places, locations, strict=True)):
         rank = f"{index + 1}." if ranked else ""
-        lines.append(f"{rank:>4} {place:<{width}}  {printable(location.function or '')}".rstrip())
-        if location.reasons:
-            lines.append(f"       {printable('; '.join(location.reasons))}")
+        lines.append(f"{rank:>4} {place:<{width}}  {printable(location['function'] or '')}".rstrip())
+        if reasons := location.get("reasons"):
+            lines.append(f"       {printable('; '.join(reasons))}")
         elif why:
             lines += [f"       {printable(line)}" for line in why[index].as_text()]
     return lines
 
 
-def _by_file(places: Sequence[Place]) -> list[str]:
+def _span(location: Fields) -> str:
+    return f":{location['lines'][0]}-{location['lines'][1]}" if location["lines"] else ""
+
+
+def _by_file(places: Sequence[Fields]) -> list[str]:
     """Files that are likely enough to act on, then what else to look at: each with its reasons, then its best functions."""
     lines: list[str] = []
     for rank, place in enumerate(places, 1):
         if rank == 1:
-            lines.append("Likely enough to act on" if place.likely else "Nothing is likely enough to act on. Look at")
-        elif places[rank - 2].likely and not place.likely:
+            lines.append("Likely enough to act on" if place["likely"] else "Nothing is likely enough to act on. Look at")
+        elif places[rank - 2]["likely"] and not place["likely"]:
             lines += ["", "What else to look at"]
-        lines.append(f"{rank:>3}. {place.confidence:>4.0%}  {printable(place.path)}{_because(place.reasons)}")
-        for one in place.functions:
-            span = f":{one.lines[0]}-{one.lines[1]}" if one.lines else ""
-            lines.append(
-                f"     {one.confidence or 0:>4.0%}    {printable(f'{one.path}{span}  {one.function}')}{_because(one.reasons)}"
-            )
-            if one.signature:
-                lines.append(f"{'':13}  {printable(one.signature)[:SIGNATURE_CHARS]}")
+        lines.append(f"{rank:>3}. {place['confidence']:>4.0%}  {printable(place['path'])}{_because(place['reasons'])}")
+        for one in place["functions"]:
+            where = printable(f"{one['path']}{_span(one)}  {one['function']}")
+            lines.append(f"     {one.get('confidence') or 0:>4.0%}    {where}{_because(one.get('reasons', ()))}")
+            if head := one.get("signature"):
+                lines.append(f"{'':13}  {printable(head)[:SIGNATURE_CHARS]}")
     return lines
 
 
@@ -197,52 +202,3 @@ def _summary(cost: dict[str, Any], seconds: float | None) -> str:
     turns, calls = (f"{cost[key]} {key[: -1 if cost[key] == 1 else None]}" for key in ("turns", "calls"))
     model = f" ({cost['model']})" if cost["model"] else ""
     return f"{turns}, {calls}, e {cost['efficiency']:.2f}, {seconds:.1f} s, {cost['tokens_billed']:,} tokens{model}"
-
-
-@contextmanager
-def progress(*, quiet: bool) -> Iterator[OnEvent]:
-    """Yield a listener for the loop's events. It prints only if stderr is a terminal and ``quiet`` is off."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda kind, payload: None
-        return
-    from rich.console import Console
-
-    console = Console(stderr=True, highlight=False)
-    with console.status("searching") as status:
-        yield View(console, status)
-
-
-class View:
-    """Prints a line per call with its gain, and a spinner with what runs now."""
-
-    def __init__(self, console: Console, status: Status) -> None:
-        self._console = console
-        self._status = status
-
-    def __call__(self, kind: str, payload: dict[str, Any]) -> None:
-        """Take one event of :func:`fusesearch.agents.loop.run_episode`."""
-        if kind == "turn" and payload["turn"].calls:
-            self._status.update(f"turn {payload['number']}: {len(payload['turn'].calls)} calls are running")
-        elif kind == "index":
-            self._status.update(f"first look at these files: {payload['done']} of {payload['total']}")
-        elif kind == "observations":
-            self._show(payload["number"], payload["turn"])
-            self._status.update(f"turn {payload['number'] + 1}: the model is thinking")
-
-    def _show(self, number: int, turn: Turn) -> None:
-        self._console.print(f"[bold]turn {number}[/bold]  [dim]{len(turn.calls)} calls in {turn.seconds_tools:.2f} s[/dim]")
-        for call, observation in zip(turn.calls, turn.observations, strict=True):
-            self._console.print(_call_line(call, observation, self._console.width), overflow="ellipsis", no_wrap=True)
-
-
-def _call_line(call: ToolCall, observation: Observation, width: int) -> Text:
-    from rich.text import Text
-
-    from fusesearch.search.tool import describe
-
-    failed, gain = observation.error is not None, observation.gain_turn
-    result = "error" if failed else f"{len(observation.entities):>4} found  gain {gain:4.0%}"
-    text = f"{call.name:<9} {describe(call.arguments)}"
-    room = max(20, width - 26)
-    style = "red" if failed else "green" if gain >= 0.5 else "yellow"
-    return Text.assemble("  ", f"{text[: room - 1] + '…' if len(text) > room else text:<{room}} ", (result, style))

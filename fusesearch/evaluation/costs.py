@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fusesearch.agents.conversation import tokens_billed, tokens_context
-from fusesearch.core.schema import Trajectory
 from fusesearch.evaluation.quality import mean, ratio
 from fusesearch.search.gain import tool_efficiency
+
+if TYPE_CHECKING:
+    from fusesearch.core.schema import Trajectory
 
 
 def tool_statistics(trajectory: Trajectory) -> dict[str, Any]:
@@ -39,6 +40,17 @@ def tool_statistics(trajectory: Trajectory) -> dict[str, Any]:
         "tokens_prompt": sum(turn.usage.prompt_tokens for turn in turns),
         "tokens_completion": sum(turn.usage.completion_tokens for turn in turns),
     }
+
+
+def tokens_context(trajectory: Trajectory) -> int:
+    """Length of the final conversation in tokens: prompt and completion of the last request."""
+    last = trajectory.turns[-1].usage if trajectory.turns else None
+    return last.prompt_tokens + last.completion_tokens if last else 0
+
+
+def tokens_billed(trajectory: Trajectory) -> int:
+    """Tokens over all requests, prompt and completion."""
+    return sum(turn.usage.prompt_tokens + turn.usage.completion_tokens for turn in trajectory.turns)
 
 
 def calls_by_turn(trajectory: Trajectory) -> list[int]:

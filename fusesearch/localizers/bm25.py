@@ -17,8 +17,9 @@ from fusesearch.code.kinds import is_code
 from fusesearch.code.per_snapshot import PerSnapshot
 from fusesearch.core.schema import Answer, Instance, Trajectory
 from fusesearch.localizers.base import BaseLocalizer
-from fusesearch.localizers.direct import FILES, FUNCTIONS, answered, as_answer, readable_source
+from fusesearch.localizers.direct import answered, as_answer, readable_source
 from fusesearch.localizers.lexical.stopwords import SHORT_WORDS, STOPWORDS
+from fusesearch.localizers.order import FILES, FUNCTIONS
 from fusesearch.search.repository import Repository
 
 MAX_WORD_CHARS = 80

@@ -9,7 +9,8 @@ from fusesearch.code.kinds import is_code
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Answer, Instance, Trajectory
 from fusesearch.localizers.base import BaseLocalizer
-from fusesearch.localizers.direct import FILES, FUNCTIONS, answered, as_answer, readable_source
+from fusesearch.localizers.direct import answered, as_answer, readable_source
+from fusesearch.localizers.order import FILES, FUNCTIONS
 from fusesearch.search.repository import Repository
 
 MAX_FILE_BYTES = 1_000_000

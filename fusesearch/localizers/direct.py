@@ -12,10 +12,8 @@ from fusesearch.core.config import Agent
 from fusesearch.core.errors import OutsideRootError, ToolError
 from fusesearch.core.schema import Answer, Instance, Location, Trajectory, Turn
 from fusesearch.core.stopping import in_thread
+from fusesearch.localizers.order import in_order
 from fusesearch.search.repository import Repository
-
-FILES, FUNCTIONS = 5, 10
-"""Length of a ranking made without a model: as deep as the protocols look (Recall@5 and nDCG@5; Acc@10 of functions)."""
 
 
 async def answered(
@@ -44,21 +42,9 @@ async def answered(
 
 
 def as_answer(files: list[str], functions: list[str]) -> Answer:
-    """One ranking that preserves the order of both ``files`` and ``functions`` (entities).
-
-    A function takes the place of its file's entry. If a function of another file ranks higher, the file keeps an entry of its
-    own and the function comes later.
-    """
-    remaining = list(files)
-    modify: list[Location] = []
-    for entity in functions:
-        path, _, function = entity.partition("::")
-        while path in remaining and remaining[0] != path:
-            modify.append(Location(path=remaining.pop(0)))
-        if path in remaining:
-            remaining.remove(path)
-        modify.append(Location(path=path, function=function))
-    return Answer(modify=[*modify, *(Location(path=path) for path in remaining)])
+    """One ranking in :func:`~fusesearch.localizers.order.in_order`."""
+    entities = [entity.partition("::") for entity in in_order(files, functions)]
+    return Answer(modify=[Location(path=path, function=function or None) for path, _, function in entities])
 
 
 def readable_source(repository: Repository, path: str, limit: int) -> str | None:

@@ -9,7 +9,8 @@ from fusesearch.agents.recording import conclusion, record
 from fusesearch.core.schema import Answer, Instance, Trajectory
 from fusesearch.core.stopping import in_thread
 from fusesearch.localizers.base import Localizer, Setup
-from fusesearch.localizers.direct import FILES, FUNCTIONS, as_answer
+from fusesearch.localizers.direct import as_answer
+from fusesearch.localizers.order import FILES, FUNCTIONS
 from fusesearch.localizers.ranker import ranking_of
 from fusesearch.localizers.ranker.answer import Ranking
 from fusesearch.localizers.registry import FUSED

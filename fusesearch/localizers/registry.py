@@ -48,12 +48,14 @@ LOCALIZERS = {
         questions=True,
     ),
     "ranker": Entry(
-        "fusesearch.localizers.ranker:RankerLocalizer",
+        "fusesearch.localizers.ranker.localizer:RankerLocalizer",
         "what an issue names, its words and history, ranked by trees; as many places as it is sure of",
         asks_model=False,
     ),
     "ranker-list": Entry(
-        "fusesearch.localizers.ranker:RankedListLocalizer", "the same, always five files and ten functions", asks_model=False
+        "fusesearch.localizers.ranker.localizer:RankedListLocalizer",
+        "the same, always five files and ten functions",
+        asks_model=False,
     ),
     "routing": Entry(
         "fusesearch.localizers.routing:RoutingLocalizer",

@@ -14,22 +14,20 @@ from pydantic import ValidationError
 
 from fusesearch.agents.models.base import Model, Sampling
 from fusesearch.agents.recording import OnEvent
-from fusesearch.code.heads import signature
-from fusesearch.code.spans import is_python
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.errors import (
     ArtifactError,
     ConfigError,
     DataError,
-    FusesearchError,
     InfrastructureError,
     OptionError,
     first_fault,
 )
-from fusesearch.core.schema import Answer, Instance, Location, Mode, Place, Trajectory
+from fusesearch.core.schema import Answer, Instance, Mode, Trajectory
 from fusesearch.core.storage import read_json
 from fusesearch.localizers.base import Setup
-from fusesearch.localizers.direct import FILES
+from fusesearch.localizers.located import with_lines
+from fusesearch.localizers.order import FILES
 from fusesearch.localizers.registry import ANSWERS_WITHOUT_MODEL, LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer
 from fusesearch.search.repository import Repository
 
@@ -295,51 +293,3 @@ def ask(
         return trajectory.answer or Answer()
 
     return _finished(work())
-
-
-def with_lines(answer: Answer, repository: Repository) -> Answer:
-    """The answer with the lines of every function that is found in the files as they are on disk, and signatures of places."""
-    spans: dict[str, dict[str, tuple[int, int]]] = {}
-    known = {one.entity: one.lines for place in answer.places for one in place.functions}
-
-    def signed(place: Place) -> Place:
-        try:
-            lines = repository.read_text(place.path).split("\n")
-        except FusesearchError:  # the file went away
-            return place
-        functions = [
-            one.model_copy(update={"signature": signature(lines, *one.lines)}) if one.lines else one for one in place.functions
-        ]
-        return place.model_copy(update={"functions": functions})
-
-    def located(location: Location) -> Location:
-        if location.function is None or location.lines:
-            return location
-        if lines := known.get(location.entity):  # of the index: nothing has to be parsed again
-            return location.model_copy(update={"lines": lines})
-        from fusesearch.code.names import qualified
-        from fusesearch.code.naming import spelled
-
-        if location.path not in spans:
-            spans[location.path] = _spans(repository, location.path)
-        own = spans[location.path]
-        name = location.function if location.function in own else qualified(spelled(location.function, own, location.path), own)
-        found = {"function": name, "lines": own[name]} if name in own and not is_python(location.path) else {}
-        return location.model_copy(update=found or {"lines": own.get(location.function)})
-
-    return answer.model_copy(
-        update={
-            "modify": list(map(located, answer.modify)),
-            "related": list(map(located, answer.related)),
-            "places": list(map(signed, answer.places)),
-        }
-    )
-
-
-def _spans(repository: Repository, path: str) -> dict[str, tuple[int, int]]:
-    from fusesearch.code.functions import function_spans
-
-    try:
-        return {span.name: (span.start, span.end) for span in function_spans(repository.read_text(path), path)}
-    except FusesearchError:  # the model named a file that does not exist
-        return {}

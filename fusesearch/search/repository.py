@@ -162,13 +162,15 @@ class Repository:
 
     @cached_property
     def _listed(self) -> tuple[list[str], frozenset[str]]:
-        files = sorted([*self._walked, *self._left_out], key=path_order)
+        files = sorted([*self._walked, *self._left_out], key=_by_path)
         return files, frozenset(files)
 
     @cached_property
     def _walked(self) -> list[str]:
         """What ripgrep lists, without hidden and ignored files unless this is a snapshot."""
-        arguments = ["--files", "--null", *self.search_flags(), *(ripgrep.ALL if self.snapshot else [ripgrep.NO_HIDDEN])]
+        sure = set(_flags_needed(self.root, self.snapshot, sizes=False))  # ripgrep asks for sizes faster
+        shown = ripgrep.ALL if self.snapshot else [ripgrep.NO_HIDDEN]
+        arguments = ["--files", "--null", ripgrep.MAX_FILE_SIZE, *sure, *shown]
         deadline = time.monotonic() + _LISTING_SECONDS
         output = ripgrep.RipgrepRun().run([*arguments, "--", "./"], self.root, deadline, _LISTING_BYTES)
         names = (name.removeprefix(b"./") for name in output.stdout.split(b"\0")[:-1])
@@ -226,6 +228,11 @@ def path_order(relative: str) -> list[str]:
     return relative.split("/")
 
 
+def _by_path(relative: str) -> str:
+    """As :func:`path_order`, and faster: no name has a control character."""
+    return relative.replace("/", "\0")
+
+
 def clean_name(name: bytes) -> str | None:
     """A file name as text; None if it is not UTF-8 or has control characters (such files are left out)."""
     try:
@@ -257,9 +264,9 @@ def _read(descriptor: int, limit: int) -> bytes:
     return b"".join(chunks)
 
 
-def _flags_needed(root: Path, hidden: bool) -> Iterator[str]:
+def _flags_needed(root: Path, hidden: bool, sizes: bool = True) -> Iterator[str]:
     """``--no-ignore`` for each ``.gitignore`` that is not a regular file, because ripgrep would open the target of a link or
-    FIFO of that name, and the size limit for each file above it. ``hidden`` folders are searched, or not."""
+    FIFO of that name, and with ``sizes`` the size limit for each file above it. ``hidden`` folders are searched, or not."""
     folders = [str(root)]
     while folders:
         check()
@@ -269,8 +276,10 @@ def _flags_needed(root: Path, hidden: bool) -> Iterator[str]:
                     folder = entry.is_dir(follow_symlinks=False)
                     if folder and (hidden or not entry.name.startswith(".")):
                         folders.append(entry.path)
+                    elif not sizes and entry.name != ".gitignore":
+                        continue
                     elif entry.is_file(follow_symlinks=False):
-                        if entry.stat(follow_symlinks=False).st_size > ripgrep.MAX_FILE_BYTES:
+                        if sizes and entry.stat(follow_symlinks=False).st_size > ripgrep.MAX_FILE_BYTES:
                             yield ripgrep.MAX_FILE_SIZE
                     elif entry.name == ".gitignore" and not folder:
                         yield "--no-ignore"

@@ -39,6 +39,16 @@ _STANDARD_LIBRARY = re.compile(r"(?:lib/python[\d.]+|Python[\d.]+/[Ll]ib)/(?!sit
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
 _OPTION = re.compile(r"(?<![\w-])--?([a-z][a-z0-9]+(?:-[a-z0-9]+)*)")
 _HYPHENATED = re.compile(r"(?<![\w-])[a-z]+(?:-[a-z]+)+(?![\w-])")
+_ENDINGS = {
+    "s": ("ations", "ings", "ions", "ies", "ors", "ers", "es", "s"),
+    "n": ("ation", "ion"),
+    "g": ("ing",),
+    "d": ("ied", "ed"),
+    "r": ("or", "er"),
+    "y": ("ly", "y"),
+    "e": ("e",),
+}
+"""Endings of words by their last letter, the longest first."""
 
 
 @dataclass(frozen=True)
@@ -92,26 +102,7 @@ def stem(word: str) -> str:
     """A word without the most frequent English endings, as a prefix to search for."""
     if "-" in word or len(word) < 5:
         return word
-    for ending in (
-        "ations",
-        "ation",
-        "ings",
-        "ing",
-        "ions",
-        "ion",
-        "ies",
-        "ied",
-        "ors",
-        "ers",
-        "ed",
-        "es",
-        "or",
-        "er",
-        "ly",
-        "s",
-        "y",
-        "e",
-    ):
+    for ending in _ENDINGS.get(word[-1], ()):
         if word.endswith(ending) and len(word) - len(ending) >= 4:
             return word.removesuffix(ending)
     return word

@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from fusesearch.code.spans import is_python
-from fusesearch.core.schema import Answer, Location
-from fusesearch.localizers.direct import FILES, FUNCTIONS, as_answer
+from fusesearch.localizers.order import FILES, FUNCTIONS, in_order
 from fusesearch.localizers.ranker.columns import NAMED
 from fusesearch.localizers.ranker.features import Candidate, Candidates
 from fusesearch.localizers.ranker.trees import GROUPS, Model, group_of, log_odds
+
+if TYPE_CHECKING:
+    from fusesearch.core.schema import Answer
+
+Fields = dict[str, Any]
+"""An :class:`Answer`, or a part of one, as plain data: the command line prints it without pydantic, which is slow to import."""
 
 FILE_WORTH, FUNCTION_WORTH = 0.35, 0.2
 """Probability from which one more location raises the expected F1: half of the F1 to expect (Lipton et al., 2014)."""
@@ -61,6 +67,10 @@ class Ranking:
 
     def best(self) -> Answer:
         """The first file and what else the probabilities warrant, each file by its probable functions."""
+        return as_answer(self.best_fields())
+
+    def best_fields(self) -> Fields:
+        """As :meth:`best`, as plain data."""
         files = [file for index, file in enumerate(self.files) if index == 0 or file.probability >= FILE_WORTH]
         named: list[Ranked] = []
         for file in files:
@@ -75,24 +85,37 @@ class Ranking:
         chosen = self.files[:files]
         paths = {file.candidate.path for file in chosen}
         inside = [function for function in self.functions if function.candidate.path in paths]
-        return self._answer(chosen, inside[:functions])
+        return as_answer(self._answer(chosen, inside[:functions]))
 
-    def _answer(self, files: Sequence[Ranked], functions: Sequence[Ranked]) -> Answer:
+    def _answer(self, files: Sequence[Ranked], functions: Sequence[Ranked]) -> Fields:
         by_entity = {ranked.candidate.entity: ranked for ranked in [*files, *functions]}
-        plain = as_answer(
-            [file.candidate.entity for file in files], list(dict.fromkeys(function.candidate.entity for function in functions))
+        entities = in_order(
+            [file.candidate.entity for file in files], dict.fromkeys(function.candidate.entity for function in functions)
         )
 
-        def said(location: Location) -> Location:
-            ranked = by_entity[location.entity]
+        def said(entity: str) -> Fields:
+            ranked, path = by_entity[entity], entity.partition("::")[0]
             reasons = ranked.candidate.reasons
-            if location.function and not reasons and location.path in by_entity:
-                reasons = by_entity[location.path].candidate.reasons
+            if path != entity and not reasons and path in by_entity:
+                reasons = by_entity[path].candidate.reasons
             best = dict.fromkeys(text for weight, text in sorted(reasons, key=lambda reason: -reason[0]) if weight >= WEAK)
-            return location.model_copy(update={"confidence": round(ranked.probability, 3), "reasons": list(best)[:MAX_REASONS]})
+            return location(entity, ranked.probability, list(best)[:MAX_REASONS])
 
-        confidence = round(self.files[0].probability, 3) if self.files else None
-        return Answer(modify=list(map(said, plain.modify)), confidence=confidence)
+        return {"modify": list(map(said, entities)), "confidence": round(self.files[0].probability, 3) if self.files else None}
+
+
+def location(entity: str, probability: float, reasons: list[str], lines: tuple[int, int] | None = None) -> Fields:
+    """The fields of a :class:`Location`."""
+    path, _, function = entity.partition("::")
+    fields = {"path": path, "function": function or None, "lines": lines, "confidence": round(probability, 3)}
+    return fields | ({"reasons": reasons} if reasons else {})
+
+
+def as_answer(fields: Fields) -> Answer:
+    """The answer that has these fields."""
+    from fusesearch.core.schema import Answer
+
+    return Answer.model_validate(fields)
 
 
 def names_any(files: Iterable[Candidate], columns: Iterable[str] = EXACT) -> bool:

@@ -29,6 +29,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Literal
 
 from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.localizers.lexical.clues import stem
@@ -62,6 +63,8 @@ _CLASS = {
 }
 _VARIABLE = re.compile(r"^[ \t]*(?:[a-z]+[ \t]+){0,3}([A-Za-z_]\w*)[ \t]*(?::[^=\n]+)?=(?![=>])", re.MULTILINE)
 _HEADER = struct.Struct("<IIIIII")
+_KINDS: tuple[Literal["I", "H", "B"], ...] = ("I", "I", "H", "B", "B", "B")
+_SIZES = {"I": 4, "H": 2, "B": 1}  # bytes of a number
 
 
 @lru_cache(maxsize=200_000)
@@ -99,12 +102,12 @@ class Facts:
     """Facts of a file. ``terms`` are in ascending order; the other arrays are parallel to it or to the functions."""
 
     terms: array[int]
-    in_code: array[int]
-    in_text: array[int]
-    starts: array[int]
-    numbers: array[int]
-    counts: array[int]
-    lengths: array[int]
+    in_code: memoryview
+    in_text: memoryview
+    starts: memoryview
+    numbers: memoryview
+    counts: memoryview
+    lengths: memoryview
     code: int
     text: int
     raw: bytes
@@ -247,12 +250,14 @@ def read(data: bytes) -> Facts:
         raise ValueError("damaged facts")
     terms, postings, functions, _, code, text = _HEADER.unpack_from(data, 4)
     position = 4 + _HEADER.size
+    view = memoryview(data)
+    found = array("I")  # not a view, because a search goes through all terms
+    found.frombytes(view[position : position + 4 * terms])
+    position += 4 * terms
     parts = []
-    for kind, length in zip("IIIHBBB", (terms, terms + 1, functions, postings, terms, terms, postings), strict=True):
-        part = array(kind)
-        end = position + length * part.itemsize
-        part.frombytes(memoryview(data)[position:end])
-        parts.append(part)
+    for kind, length in zip(_KINDS, (terms + 1, functions, postings, terms, terms, postings), strict=True):
+        end = position + length * _SIZES[kind]
+        parts.append(view[position:end].cast(kind))
         position = end
-    found, starts, lengths, numbers, in_code, in_text, counts = parts
+    starts, lengths, numbers, in_code, in_text, counts = parts
     return Facts(found, in_code, in_text, starts, numbers, counts, lengths, code, text, data[position:])

@@ -94,11 +94,12 @@ def _add_exact(
 
 def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
     evidence, names = matches.evidence, matches.evidence.names
-    words = [frozenset(words_of(bare(candidate.entity))) for candidate in found]
+    words = [frozenset(words_of(bare(candidate.span.name))) for candidate in found if candidate.span]
     having = spread(words)
     idf = {word: math.log(1 + len(found) / times) for word, times in having.items()}
     total = sum(idf.get(word, 0.0) for word in evidence.title) or 1.0
     frame_names = {bare(frame.name) for frame in evidence.frames if frame.name}
+    words_of_class: dict[tuple[str, ...], set[str]] = {}
     for candidate, own in zip(found, words, strict=True):
         assert candidate.span is not None  # noqa: S101
         *holders, name = candidate.span.name.split(".")
@@ -107,7 +108,8 @@ def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
         columns["name_words"] = sum(idf[word] for word in known)
         columns["name_title"] = sum(idf[word] for word in own if word in evidence.title) / total
         columns["name_share"] = len(known) / max(1, len(own))
-        class_words = {word for holder in holders for word in words_of(holder)}
+        if (class_words := words_of_class.get(tuple(holders))) is None:
+            class_words = words_of_class[tuple(holders)] = {word for holder in holders for word in words_of(holder)}
         columns["class_words"] = len(class_words & matches.words.keys()) / max(1, len(class_words))
         columns["class_title"] = len(class_words & evidence.title.keys()) / max(1, len(class_words))
         columns["constructor"] = float(name in _CONSTRUCTORS or name in holders)

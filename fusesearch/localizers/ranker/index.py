@@ -70,6 +70,7 @@ class Index:
 
     def __init__(self, repository: Repository, folder: Path | None, on_progress: Progress | None = None) -> None:
         self.repository = repository
+        self._root = str(repository.root)
         self.paths = [path for path in checked(repository.files()) if is_candidate(path, repository.is_visible)][:MAX_FILES]
         self._on_progress = on_progress or (lambda done, total: None)
         self._temporary: TemporaryDirectory[str] | None = None
@@ -230,7 +231,7 @@ class Index:
     def _on_disk(self, path: str) -> tuple[str, float, int] | None:
         """What tells a changed file from an unchanged one, when it changed, and its size."""
         try:
-            status = os.stat(self.repository.root / path, follow_symlinks=False)
+            status = os.stat(f"{self._root}/{path}", follow_symlinks=False)
         except OSError:
             return None
         key = f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}{_kind(path)}"

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from fusesearch.core.schema import Answer, Location, Place
-from fusesearch.localizers.ranker.answer import CHANCE, EXACT, FUNCTION_WORTH, MAX_REASONS, WEAK, Ranked, Ranking, names_any
+from fusesearch.localizers.ranker.answer import (
+    CHANCE,
+    EXACT,
+    FUNCTION_WORTH,
+    MAX_REASONS,
+    WEAK,
+    Fields,
+    Ranked,
+    Ranking,
+    as_answer,
+    location,
+    names_any,
+)
 from fusesearch.localizers.ranker.columns import Candidate
 from fusesearch.localizers.ranker.facts import IDENTIFIER, words_of
+
+if TYPE_CHECKING:
+    from fusesearch.core.schema import Answer
 
 FILES, FUNCTIONS = 5, 3
 """Files of an answer by default, and functions of each."""
@@ -49,33 +64,38 @@ def _candidates(ranking: Ranking) -> list[Candidate]:
 
 def for_people(ranking: Ranking, issue: str, top: int | None = None) -> Answer:
     """The set that is scored, and as ``places`` at most ``top`` files, by default five; none if the issue says little."""
+    return as_answer(fields_for_people(ranking, issue, top))
+
+
+def fields_for_people(ranking: Ranking, issue: str, top: int | None = None) -> Fields:
+    """As :func:`for_people`, as plain data."""
     if says_little(ranking, issue):
-        return Answer()
+        return {"modify": []}
     if _few_words(ranking, issue) and not names_any(_candidates(ranking)):  # a name among running text may be chance
         files, functions = (
             [Ranked(one.candidate, min(one.probability, LIKELY)) for one in part] for part in (ranking.files, ranking.functions)
         )
         ranking = Ranking(files, functions)
-    best = ranking.best()
+    best = ranking.best_fields()
     ranked = {one.candidate.entity: one for one in [*ranking.files, *ranking.functions]}
-    modify = [location.model_copy(update={"reasons": said(ranked[location.entity], issue)}) for location in best.modify]
+    modify = []
+    for row in best["modify"]:
+        entity = f"{row['path']}::{row['function']}" if row["function"] else row["path"]
+        modify.append(location(entity, row["confidence"], said(ranked[entity], issue)))
     places = []
     for file in ranking.files[: top or FILES]:
         own = [one for one in ranking.functions if one.candidate.path == file.candidate.path]
         worth = [one for one in own if one.probability >= FUNCTION_WORTH] or [one for one in own[:1] if one.probability >= LEAST]
         places.append(
-            Place(
-                path=file.candidate.path, confidence=_rounded(file), likely=file.probability > LIKELY, reasons=said(file, issue),
-                functions=[
-                    Location(
-                        path=one.candidate.path, function=one.candidate.entity.partition("::")[2], lines=_lines(one),
-                        confidence=_rounded(one), reasons=said(one, issue),
-                    )
-                    for one in worth[:FUNCTIONS]
+            {
+                "path": file.candidate.path, "confidence": round(file.probability, 3), "likely": file.probability > LIKELY,
+                "reasons": said(file, issue),
+                "functions": [
+                    location(one.candidate.entity, one.probability, said(one, issue), _lines(one)) for one in worth[:FUNCTIONS]
                 ],
-            )
+            }
         )  # fmt: skip
-    return best.model_copy(update={"modify": modify, "places": places})
+    return best | {"modify": modify, "places": places}
 
 
 def said(ranked: Ranked, issue: str) -> list[str]:
@@ -123,7 +143,3 @@ def words_in(issue: str) -> dict[str, str]:
 
 def _lines(ranked: Ranked) -> tuple[int, int] | None:
     return (ranked.candidate.span.start, ranked.candidate.span.end) if ranked.candidate.span else None
-
-
-def _rounded(ranked: Ranked) -> float:
-    return round(ranked.probability, 3)

@@ -5,7 +5,7 @@ from collections import defaultdict
 
 import pytest
 
-from fusesearch.agents.conversation import messages_of, tokens_billed, tokens_context
+from fusesearch.agents.conversation import messages_of
 from fusesearch.agents.loop import Episode, run_episode, run_episodes
 from fusesearch.agents.models.base import Completion, Sampling
 from fusesearch.agents.models.scripted import ScriptedModel
@@ -13,6 +13,7 @@ from fusesearch.agents.parsing import format_calls
 from fusesearch.core.config import Agent
 from fusesearch.core.errors import InfrastructureError, ModelUnavailable
 from fusesearch.core.schema import Instance, Tokens, ToolCall, Trajectory, Usage
+from fusesearch.evaluation.costs import tokens_billed, tokens_context
 from fusesearch.localizers.episodes import spec_named
 from fusesearch.search.tools import ToolResult
 

@@ -9,7 +9,8 @@ from rich.console import Console
 
 from fusesearch.agents.parsing import format_answer
 from fusesearch.agents.prompts import render_system
-from fusesearch.cli.report import Report, View
+from fusesearch.cli.progress import View
+from fusesearch.cli.report import Report
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
 from fusesearch.localizers.searcher import SETTINGS, settings_of
@@ -274,7 +275,7 @@ def test_a_location_that_is_not_there_has_no_lines(repo):
     turn = Turn(text=format_answer(answer))
     episode = Trajectory(instance_id="i", localizer="l", system="s", issue="i", turns=[turn], answer=answer)
     report = Report.of(episode, Repository(repo))
-    assert [location.lines for location in report.modify + report.related] == [(2, 3), None, None]
+    assert [location["lines"] for location in report.modify + report.related] == [(2, 3), None, None]
     assert "Related context" in report.as_text()
 
 

@@ -1,8 +1,12 @@
 """Kinds of files by their paths, in the layouts of several languages."""
 
-import pytest
+from pathlib import PurePosixPath
 
-from fusesearch.code.kinds import file_kind, is_code, is_foreign, is_test
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusesearch.code.kinds import _parts_of, file_kind, is_code, is_foreign, is_test
 
 
 @pytest.mark.parametrize(
@@ -55,3 +59,11 @@ def test_vendored_and_generated_files_are_told_by_their_path():
     assert all(map(is_foreign, foreign))
     own = ["src/a.c", "vendor.py", "dist.js", "src/generate.py", "build.rs", "admin.js", "src/vendors.py", "g.ts"]
     assert not any(map(is_foreign, own))
+
+
+@given(st.text("a./B_", max_size=12))
+def test_the_parts_of_a_path_are_those_of_pathlib(path):
+    file, found = PurePosixPath(path), _parts_of(path)
+    folders = [folder for folder in file.parts[:-1]] if file.name else []
+    assert (["/" if folder == "//" else folder for folder in folders], file.name) == (found.folders, found.name)
+    assert (file.stem, file.suffix.removeprefix(".").lower()) == (found.stem, found.suffix)

@@ -18,11 +18,12 @@ from fusesearch.core.config import Agent
 from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.localizers.base import Setup
-from fusesearch.localizers.ranker import RankerLocalizer, models, ranking_of
+from fusesearch.localizers.ranker import models, ranking_of
 from fusesearch.localizers.ranker.answer import Ranked, Ranking, rank
 from fusesearch.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS, Candidate, Candidates, candidates_of
 from fusesearch.localizers.ranker.history import commits_of
 from fusesearch.localizers.ranker.index import Index
+from fusesearch.localizers.ranker.localizer import RankerLocalizer
 from fusesearch.localizers.ranker.rows import rows_of
 from fusesearch.localizers.ranker.trees import COLUMNS, MOST, WEIGHTS, Model, from_lightgbm, log_odds, read_models
 from fusesearch.search.repository import Repository
