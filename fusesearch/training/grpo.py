@@ -10,7 +10,7 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,9 +31,10 @@ from fusesearch.training.ranks import from_first_rank, rank, train_in_ranks, wor
 from fusesearch.training.rollouts import Batch, Episodes, degenerate, reward_deviation, rollout_figures
 from fusesearch.training.served import Ahead, Policy, make
 from fusesearch.training.serving import Servers
-from fusesearch.training.sft import describe_checkpoint
+from fusesearch.training.sft import describe_checkpoint, use_flash_attention
 from fusesearch.training.trainer import (
     adapters,
+    is_sharded,
     load_student,
     log_callback,
     log_row,
@@ -154,13 +155,12 @@ class Rollouts:
         """
         seconds, columns = time.perf_counter() - self._made - paused, self._batch.columns
         left_out = () if section.kl else degenerate(self._batch.scores, section.group)
-        forwards = (section.kl > 0) + (section.rollouts == "vllm")
         lengths = [
             len(prompt) + len(completion)
             for row, (prompt, completion) in enumerate(zip(columns["prompt_ids"], columns["completion_ids"], strict=True))
             if row // section.group not in left_out
         ]
-        return {"train_seconds": seconds, **throughput(lengths, seconds, config, forwards)}
+        return {"train_seconds": seconds, **throughput(lengths, seconds, config, forwards=int(section.kl > 0))}
 
 
 class VllmClient:
@@ -239,11 +239,14 @@ def _trainer(
     from datasets import Dataset
     from trl import GRPOConfig
 
+    from fusesearch.training.passes import PackedGRPOTrainer
     from fusesearch.training.trl_trimmed import TrimmedGRPOTrainer
 
     params, section = episodes.params, episodes.section
     each = section.prompts_per_step * section.group // world_size()
-    micro = min(section.micro_batch, each)
+    one_cpu = world_size() == 1 and not torch.cuda.is_available()
+    trimmed = one_cpu and section.rollouts == "transformers" and not section.tokens_per_pass
+    micro = min(section.micro_batch, each) if trimmed else each
     arguments = GRPOConfig(
         **trainer_arguments(out, section, params),
         max_steps=section.steps,
@@ -262,7 +265,7 @@ def _trainer(
         shuffle_dataset=order is None,
         use_bias_correction_kl=False,  # B.3 has the plain KL term; TRL's default weights it by the importance ratio
         router_aux_loss_coef=0.0,  # nor has B.3 a loss that balances experts
-        vllm_importance_sampling_mode="token_truncate",  # over whole episodes small differences add up, and drop the long ones
+        vllm_importance_sampling_correction=False,  # TRL's takes a pass of its own over the batch: the passes do it by token
         vllm_importance_sampling_clip_max=section.importance_max,
         # of the reference policy: each rank loads it whole, and one alone does not spread it over all GPUs
         model_init_kwargs={"device_map": None} if torch.cuda.is_available() or world_size() > 1 else None,
@@ -279,9 +282,17 @@ def _trainer(
         last = max(1, round(section.averaged * section.steps))
         callbacks.append(average := average_callback(model, section.steps - last, out / "trainer"))
         applied = average.applied
-    trainer = TrimmedGRPOTrainer(
+    arguments = settle(arguments)
+    if section.rollouts == "vllm" and arguments.device.type == "cuda":
+        with suppress(ConfigError):  # without it, rollouts of a pass are padded
+            use_flash_attention(model, bool(arguments.bf16))
+    sync_once = not is_sharded() or section.lora.rank > 0  # whole gradients of all weights take 4 bytes a parameter on each GPU
+    packed = partial(
+        PackedGRPOTrainer, tokens_per_pass=section.tokens_per_pass, rows_per_pass=section.micro_batch, sync_once=sync_once
+    )
+    trainer = (TrimmedGRPOTrainer if trimmed else packed)(
         model=model,
-        args=settle(arguments),
+        args=arguments,
         reward_funcs=[rollout_reward],
         rollout_func=rollouts,  # annotated for text prompts; message lists work too
         train_dataset=Dataset.from_list(episodes.search_tasks.prompts([i for step in order for i in step] if order else None)),

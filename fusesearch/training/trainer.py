@@ -83,7 +83,7 @@ def load_weights(checkpoint: str, dtype: Any, **options: Any) -> Any:
     if not (rank() and is_sharded()):
         return AutoModelForCausalLM.from_pretrained(checkpoint, dtype=dtype, **options)
     with init_empty_weights(include_buffers=False):
-        model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(checkpoint), dtype=dtype)
+        model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(checkpoint), dtype=dtype, **options)
     # not on the meta device: accelerate tells parameters apart by their addresses. Memory counts once it is written to
     model._apply(lambda tensor: torch.empty_like(tensor, device="cpu") if tensor.is_meta else tensor)
     model.tie_weights()

@@ -1,9 +1,9 @@
 """Workarounds for TRL 1.16, whose steps compute values that do not affect the gradient, and use one core of a CPU.
 
-TRL pads every rollout to the longest of the whole step; here each micro-batch is cut to its own longest rollout. TRL trains on
-rollouts whose whole group has the same reward; here, without a KL term, they are left out. On a CPU, where batching gains
-nothing, each sequence is computed at its own length, each prompt once for its group, and the sequences (SFT) or groups (GRPO)
-of a micro-batch in threads. All of this can go when TRL does it.
+TRL trains on rollouts whose whole group has the same reward; here, without a KL term, they are left out. On a CPU, where batching
+gains nothing, each sequence is computed at its own length, each prompt once for its group, and the sequences (SFT) or groups
+(GRPO) of a micro-batch in threads. All of this can go when TRL does it. GRPO on GPUs, in ranks or with rollouts by servers trains
+in :mod:`~fusesearch.training.passes`.
 """
 
 from __future__ import annotations
@@ -85,63 +85,36 @@ class TrimmedSFTTrainer(OwnOptimizer, SFTTrainer):
 
 
 class TrimmedGRPOTrainer(OwnOptimizer, GRPOTrainer):
-    """A GRPOTrainer that skips columns with padding in every row when it computes log-probabilities.
-
-    It also logs the share of sampled tokens that count by the highest importance ratio instead of their own.
-    """
-
-    def _generate_and_score_completions(self, inputs: Any) -> dict[str, Any]:
-        output: dict[str, Any] = super()._generate_and_score_completions(inputs)
-        if (ratio := output.get("importance_sampling_ratio")) is not None:
-            sampled = output["completion_mask"] * output.get("tool_mask", 1)
-            capped = sampled * (ratio >= self.vllm_importance_sampling_clip_max)
-            counts = self.accelerator.gather(torch.stack([capped.sum(), sampled.sum()])[None]).sum(0)
-            mode = "train" if self.model.training else "eval"
-            self._metrics[mode]["sampling/importance_sampling_ratio/capped"].append(float(counts[0] / counts[1].clamp(min=1)))
-        return output
+    """A GRPOTrainer for one CPU that samples by the model itself: it computes each prompt once, and rows at their own lengths."""
 
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
-        """The loss of the rollouts with a nonzero advantage, weighted as in the whole micro-batch.
-
-        Ranks take as many as the one with the most of them, and at least one: TRL gathers figures of every row.
-        """
+        """The loss of the rollouts with a nonzero advantage, or of one without, weighted as in the whole micro-batch."""
         loss_of = super()._compute_loss
         size = len(inputs["advantages"])
         if self.beta or not model.training:
             return loss_of(model, inputs)
-        counts = (inputs["advantages"] != 0).sum()
-        most = max(1, int(self.accelerator.gather(counts).max()))
+        most = max(1, int((inputs["advantages"] != 0).sum()))
         kept = (inputs["advantages"] == 0).long().argsort(stable=True)[:most]
 
         def loss_of_rows(rows: torch.Tensor) -> torch.Tensor:
             part = {name: value[rows] if _is_column(value, size) else value for name, value in inputs.items()}
             return loss_of(model, part) * (len(rows) / size)
 
-        if not _is_one_cpu(self):
-            return loss_of_rows(kept)
         kept = kept[sorted(range(len(kept)), key=inputs["prompt_ids"][kept].tolist().__getitem__)]  # TRL has shuffled the groups
         groups = [kept[first:last] for first, last in _runs(inputs["prompt_ids"][kept])]
         return _in_threads(model, [partial(loss_of_rows, group) for group in groups])
 
     def _get_per_token_logps_and_entropies(
-        self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, batch_size: int | None = None, **options: Any
+        self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, **_: Any
     ) -> tuple[Any, Any, Any]:
-        if _is_one_cpu(self):
-            parts: list[tuple[Any, Any, Any]] = list(self._row_by_row(model, input_ids, attention_mask, logits_to_keep))
-        else:
-            size = batch_size or input_ids.size(0)
-            parts = [
-                self._trimmed(model, input_ids[i : i + size], attention_mask[i : i + size], logits_to_keep, **options)
-                for i in range(0, input_ids.size(0), size)
-            ]
+        parts: list[tuple[Any, Any]] = list(self._row_by_row(model, input_ids, attention_mask, logits_to_keep))
         logps = torch.cat([part[0] for part in parts])
         entropies = torch.cat([part[1] for part in parts]) if parts[0][1] is not None else None
-        auxiliary = torch.stack([part[2] for part in parts]).mean() if parts[0][2] is not None else None
-        return logps, entropies, auxiliary
+        return logps, entropies, None
 
     def _row_by_row(
         self, model: Any, input_ids: Any, attention_mask: Any, columns: int
-    ) -> Iterator[tuple[torch.Tensor, torch.Tensor | None, None]]:
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor | None]]:
         """Log-probabilities and entropies of each row's last ``columns`` tokens, zero for padding."""
         for first, last in _runs(input_ids[:, :-columns]):
             prompt = input_ids[first, :-columns][attention_mask[first, :-columns].bool()]
@@ -157,20 +130,7 @@ class TrimmedGRPOTrainer(OwnOptimizer, GRPOTrainer):
                     values if values is None else torch.nn.functional.pad(values[:, -length:], (0, columns - length))
                     for values in (output.log_probs, output.entropy)
                 ]
-                yield padded[0], padded[1], None
-
-    def _trimmed(
-        self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, **options: Any
-    ) -> tuple[Any, Any, Any]:
-        used = attention_mask.any(0).nonzero()
-        first, last = int(used[0]), int(used[-1]) + 1
-        cut = input_ids.size(1) - last
-        first = min(first, input_ids.size(1) - logits_to_keep - 1)
-        logps, entropies, auxiliary = super()._get_per_token_logps_and_entropies(
-            model, input_ids[:, first:last], attention_mask[:, first:last], logits_to_keep - cut, **options
-        )
-        pad = torch.nn.functional.pad
-        return pad(logps, (0, cut)), pad(entropies, (0, cut)) if entropies is not None else None, auxiliary
+                yield padded[0], padded[1]
 
 
 def _in_threads(model: Any, losses: list[Callable[[], torch.Tensor]]) -> torch.Tensor:

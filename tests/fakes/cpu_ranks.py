@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 import torch
 from accelerate import Accelerator, DistributedType, FullyShardedDataParallelPlugin, PartialState
+from accelerate.utils import is_peft_model
 from accelerate.utils.fsdp_utils import fsdp2_prepare_model
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule
@@ -122,9 +123,11 @@ def _checked(trainer: Any, out: Path) -> Any:
 
 
 @contextmanager
-def _whole_gradients(*_: Any, **__: Any) -> Iterator[None]:
-    raise AssertionError("each rank would add up the gradients of all weights")
+def _few_gradients(accelerator: Any, model: Any) -> Iterator[None]:
+    assert is_peft_model(model), "each rank would add up the gradients of all weights"
+    model.set_requires_gradient_sync(False)
     yield
+    model.set_requires_gradient_sync(True)
 
 
 @contextmanager
@@ -143,10 +146,11 @@ def _sharding() -> Iterator[None]:
         patch.object(training_args, "is_torch_bf16_gpu_available", lambda: True),
         patch.object(trainer, "is_sharded", lambda: True),
         patch.object(trl_trimmed, "is_sharded", lambda: True),
+        patch.object(grpo, "is_sharded", lambda: True),
         patch.object(AutoModelForCausalLM, "from_pretrained", _by_the_first(AutoModelForCausalLM.from_pretrained)),
         patch.object(sft, "trainer_arguments", arguments),
         patch.object(grpo, "trainer_arguments", arguments),
         patch.object(grpo, "run_training", _checked),
-        patch.object(Accelerator, "no_sync", _whole_gradients),
+        patch.object(Accelerator, "no_sync", _few_gradients),
     ):
         yield

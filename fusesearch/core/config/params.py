@@ -47,7 +47,8 @@ class Params(Section):
             ("grpo", self.grpo, self.grpo.prompts_per_step * self.grpo.group),
         ]
         for name, section, size in trained:
-            if size % ranks or (ranks > 1 and size // ranks % min(section.micro_batch, size // ranks)):
+            by_rows = ranks > 1 and not getattr(section, "tokens_per_pass", None)
+            if size % ranks or (by_rows and size // ranks % min(section.micro_batch, size // ranks)):
                 raise ValueError(
                     f"{name} has {size} sequences per step, which is not a multiple of compute.ranks * micro_batch = "
                     f"{ranks} * {section.micro_batch}"

@@ -36,6 +36,7 @@ ADDED: dict[int, dict[str, dict[str, Any]]] = {
     4: {},  # ended compute.machines, which all recorded runs left at 1
     5: {"Grpo": {"validation": {"every": 0, "prompts": 32, "keep_best": False}}},
     6: {"Grpo": {"warmup_steps": 5}},
+    7: {"Grpo": {"tokens_per_pass": None}},
 }
 """Params that a version of the schema added, by section, each with the value that all earlier runs had.
 

@@ -192,7 +192,10 @@ class Grpo(Rewarded):
     learning_rate: float = Field(1e-6, gt=0)
     warmup_steps: int = Field(5, ge=0, description="steps over which the learning rate rises; in the first of them it is 0")
     optimizer: Literal["muon", "adamw"] = "adamw"
-    micro_batch: int = Field(8, ge=1, description="rollouts per forward and backward pass")
+    micro_batch: int = Field(8, ge=1, description="rollouts per forward and backward pass, where tokens_per_pass is null")
+    tokens_per_pass: int | None = Field(
+        None, ge=1, description="most tokens per forward and backward pass, of as many rollouts as fit; a longer one has its own"
+    )
     precision: Literal["float32", "bfloat16"] | None = Field(None, description="as in sft")
     averaged: float = Field(0.0, ge=0, le=1, description="average the weights over this final share of the steps; 0: off")
     save_steps: int = Field(20, ge=1)
@@ -213,7 +216,7 @@ class Grpo(Rewarded):
     @model_validator(mode="after")
     def _steps_are_whole_batches(self) -> Grpo:
         size = self.prompts_per_step * self.group
-        if size % min(self.micro_batch, size):
+        if not self.tokens_per_pass and size % min(self.micro_batch, size):
             raise ValueError(f"prompts_per_step * group = {size} is not a multiple of micro_batch = {self.micro_batch}")
         if self.ahead and self.rollouts != "vllm":
             raise ValueError("rollouts can be made ahead only by vLLM: set rollouts to vllm, or ahead to 0")

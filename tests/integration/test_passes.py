@@ -1,0 +1,125 @@
+"""GRPO's passes by tokens against TRL's own step: the same rollouts, the same weights after a step, and the same figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from datasets import Dataset
+from hypothesis import given
+from hypothesis import strategies as st
+from trl import GRPOConfig, GRPOTrainer
+
+from fusesearch.training.nano import student
+from fusesearch.training.passes import PackedGRPOTrainer, in_passes
+from fusesearch.training.trainer import load_student
+
+SEQUENCES = [
+    ([3, 4, 5], [6, 7, 8, 9], [1, 1, 0, 1]),
+    ([3, 4, 5], [6, 9], [1, 1]),
+    ([8, 7], [5, 4, 3], [1, 1, 1]),
+    ([8, 7], [5, 9, 9, 9, 4, 3, 7, 6], [1, 0, 0, 1, 1, 1, 0, 1]),
+]  # fmt: skip
+REWARDS = (1.0, 0.0, 0.25, 0.5)
+CORRECTED = {"vllm_importance_sampling_mode": "token_truncate", "vllm_importance_sampling_clip_max": 1.5}
+
+
+def rollouts(prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:
+    prompt, completion, mask = ([list(ids) for ids in column] for column in zip(*SEQUENCES, strict=True))
+    logprobs = [[-5.0 - place / 3 for place in range(len(ids))] for ids in completion]
+    logprobs[1][0] = math.nan
+    return {"prompt_ids": prompt, "completion_ids": completion, "env_mask": mask, "logprobs": logprobs}
+
+
+class Step:
+    """The weights and the figures after a step of SGD."""
+
+    def __init__(
+        self, of: Callable[..., Any], rewards: tuple[float, ...], kl: float, vllm: bool, packed: bool = False, **given: Any
+    ) -> None:
+        with TemporaryDirectory() as folder:
+            self._train(of, Path(folder), list(rewards), kl, vllm, packed, given)
+
+    def _train(
+        self, of: Callable[..., Any], out: Path, rewards: list[float], kl: float, vllm: bool, packed: bool, given: dict[str, Any]
+    ) -> None:
+        tokenizer = student.train_tokenizer(["def prime(n):\n    return n % 2\n"] * 5, 300)
+        for part in (student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer):
+            part.save_pretrained(out / "base")
+        model, tokenizer = load_student(out / "base")
+        if kl:  # so that the policy is not its reference
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    parameter.mul_(1.1)
+        arguments = GRPOConfig(
+            output_dir=str(out), max_steps=1, per_device_train_batch_size=4, num_generations=2, beta=kl, loss_type="grpo",
+            learning_rate=0.1, lr_scheduler_type="constant", optim="sgd", max_grad_norm=0.0, use_cpu=True, bf16=False,
+            gradient_checkpointing=False, report_to=[], save_strategy="no", seed=0, use_bias_correction_kl=False,
+            logging_steps=1, **given,
+        )  # fmt: skip
+        trainer = of(
+            model=model,
+            args=arguments,
+            reward_funcs=[lambda **_: rewards],
+            rollout_func=rollouts,
+            train_dataset=Dataset.from_list([{"prompt": "def"}, {"prompt": "return"}]),
+            processing_class=tokenizer,
+        )
+        trainer.use_vllm, trainer._last_loaded_step = vllm, -1
+        trainer.vllm_generation = SimpleNamespace(sync_weights=lambda: None)
+        trainer.packed = packed
+        trainer.train()
+        self.weights = torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+        self.figures = trainer.state.log_history[0]
+
+
+@cache
+def trl_step(rewards: tuple[float, ...], kl: float, vllm: bool) -> Step:
+    return Step(GRPOTrainer, rewards, kl, vllm, vllm_importance_sampling_correction=vllm, **CORRECTED)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(("most", "passes"), [(1, 4), (15, 3), (1000, 1)])
+@pytest.mark.parametrize(("kl", "vllm"), [(0.0, False), (0.1, True)])
+def test_a_step_in_passes_is_trls_with_its_pass_for_old_probabilities(
+    packed: bool, most: int, passes: int, kl: float, vllm: bool
+) -> None:
+    theirs = trl_step(REWARDS, kl, vllm)
+    of = partial(PackedGRPOTrainer, tokens_per_pass=most)
+    ours = Step(of, REWARDS, kl, vllm, packed, vllm_importance_sampling_correction=False, **CORRECTED)
+    torch.testing.assert_close(ours.weights, theirs.weights, rtol=1e-5, atol=1e-6)
+    assert ours.figures["passes"] == passes - (packed and most == 15)
+    same = ["loss", "entropy", *(["kl"] if kl else [])]
+    if vllm:
+        logged = [name for name in theirs.figures if name.startswith("sampling/")]
+        assert len(logged) == 5
+        assert 0 < ours.figures["sampling/importance_sampling_ratio/capped"] < 1
+        same += logged
+    for name in same:
+        assert ours.figures[name] == pytest.approx(theirs.figures[name], rel=1e-4, abs=1e-6), name
+
+
+@pytest.mark.parametrize("rewards", [(1.0, 0.0, 0.5, 0.5), (0.3, 0.3, 0.5, 0.5)])
+def test_rollouts_without_an_advantage_are_left_out(rewards: tuple[float, ...]) -> None:
+    theirs = trl_step(rewards, 0.0, False)
+    ours = Step(partial(PackedGRPOTrainer, tokens_per_pass=1), rewards, 0.0, False)
+    torch.testing.assert_close(ours.weights, theirs.weights, rtol=1e-5, atol=1e-6)
+    assert ours.figures["passes"] == 2 - (rewards[0] == rewards[1])
+
+
+@given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 120), st.booleans())
+def test_passes_hold_every_row_once_and_no_more_tokens_than_asked(lengths: list[int], most: int, padded: bool) -> None:
+    passes = in_passes(lengths, most, padded)
+    assert sorted(row for rows in passes for row in rows) == list(range(len(lengths)))
+    for rows in passes:
+        own = [lengths[row] for row in rows]
+        assert len(rows) == 1 or (max(own) * len(own) if padded else sum(own)) <= most
+    small = [rows for rows in passes if sum(lengths[row] for row in rows) * 2 <= most]
+    assert len(small) <= 1 or padded, "two passes that fit into one"
