@@ -12,7 +12,7 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -102,15 +102,23 @@ class Machine:
             torch.cuda.reset_peak_memory_stats()
 
 
-def params_of(length: int, lora: int = 0, **sft: Any) -> Params:
-    """Params of one row a pass of ``length`` tokens."""
+def params_of(length: int, lora: int = 0, grpo: dict[str, Any] | None = None, **sft: Any) -> Params:
+    """Params of one row a pass of ``length`` tokens, with changes of ``grpo`` and ``sft``."""
     common = {"micro_batch": 1, "learning_rate": 1e-6, "optimizer": "adamw", "lora": {"rank": lora}}
     return parse_params(
         {
             "model": {"base": "random", "dtype": "bfloat16"},
             "agent": {"max_context_tokens": length, "max_new_tokens": length // 2},
             "sft": {**common, "batch_size": 1, "max_length": length, "epochs": 1, "warmup_ratio": 0, **sft},
-            "grpo": {**common, "prompts_per_step": 1, "group": GROUP, "steps": STEPS, "kl": 0.0},
+            "grpo": {
+                **common,
+                "prompts_per_step": 1,
+                "group": GROUP,
+                "steps": STEPS,
+                "kl": 0.0,
+                "rollouts": "vllm",
+                **(grpo or {}),
+            },
         }
     )
 
@@ -161,21 +169,22 @@ def sft_steps(machine: Machine, model: Any, tokenizer: Any, params: Params, rows
     return seconds
 
 
-def grpo_steps(machine: Machine, model: Any, tokenizer: Any, params: Params, length: int) -> list[float]:
+def grpo_steps(machine: Machine, model: Any, tokenizer: Any, params: Params, lengths: list[int]) -> list[float]:
     """Train with the stage's trainer, as with rollouts by vLLM; seconds of each step without rollouts."""
     from fusesearch.training import grpo, sft
     from fusesearch.training.rollouts import Batch, Episodes
 
-    prompt = length // 8
-    (row,) = rows_of([length])
-    scores = [Score(instance_id="i", reward=float(number)) for number in range(GROUP)]
-    columns = {
-        "prompt_ids": row["input_ids"][:prompt],
-        "completion_ids": row["input_ids"][prompt:],
-        "logprobs": [-1.0] * (length - prompt),
-        "env_mask": [int(label != -100) for label in row["labels"][prompt:]],
+    prompt = min(lengths) // 8
+    rows = [(row["input_ids"], [int(label != -100) for label in row["labels"]]) for row in rows_of(lengths)]
+    scores = [Score(instance_id="i", reward=float(number)) for number in range(len(lengths))]
+    columns: dict[str, list[Any]] = {
+        "prompt_ids": [rows[0][0][:prompt]] * len(rows),
+        "completion_ids": [ids[prompt:] for ids, _ in rows],
+        "logprobs": [[-1.0] * (len(ids) - prompt) for ids, _ in rows],
+        "env_mask": [mask[prompt:] for _, mask in rows],
+        "score": [score.reward for score in scores],
     }
-    batch = Batch({name: [values] * GROUP for name, values in columns.items()} | {"score": [s.reward for s in scores]}, scores)
+    batch = Batch(columns, scores)
     tasks = {"i": Instance(instance_id="i", repo="o/r", base_commit="", problem_statement="It fails.")}
     episodes = Episodes(params, params.grpo, tasks, _no_snapshot, tokenizer.eos_token_id)
     with steps_timed(machine) as seconds:
@@ -214,15 +223,15 @@ def training(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
                         if trainer == "sft":
                             seconds = sft_steps(machine, model, tokenizer, params, rows_of([length] * STEPS))
                         else:
-                            seconds = grpo_steps(machine, model, tokenizer, params, length)
+                            seconds = grpo_steps(machine, model, tokenizer, params, [length] * GROUP)
                     except torch.cuda.OutOfMemoryError:
                         yield row | {"GiB": "out of memory"}
                         continue
                     finally:
                         model = None
-                    rows, forwards = (1, 0) if trainer == "sft" else (GROUP, 1)
+                    rows = 1 if trainer == "sft" else GROUP
                     best = min(seconds[1:])
-                    used = utilization(training_flop(shape, length, rows, forwards), best, machine.name)
+                    used = utilization(training_flop(shape, length, rows), best, machine.name)
                     found = machine.peak()
                     yield row | {
                         "GiB": f"{gib(found):.1f}" if found else "", "s a step": f"{best:.2f}",
@@ -249,9 +258,7 @@ def masters(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
 
 def packing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
     """SFT of rows as long as conversations, 32 a step: padded to the longest of a pass, one by one, and one after another."""
-    draw = random.Random(0)
-    limit = min(16_384, machine.lengths[-1])
-    lengths = [min(limit, max(limit // 16, int(draw.lognormvariate(0, 0.6) * limit / 4))) for _ in range(32)]
+    limit, lengths = conversations(machine)
     for kind, rows, free in (("4 rows, padded", 4, False), ("1 row", 1, False), ("4 rows, padding-free", 4, True)):
         machine.emptied()
         model = machine.model(MODELS["0.6B"])
@@ -263,6 +270,35 @@ def packing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
             continue
         peak = machine.peak()
         yield {"a pass": kind, "tokens a second": f"{sum(lengths) / best:,.0f}", "GiB": f"{gib(peak):.1f}" if peak else ""}
+
+
+def passes(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
+    """GRPO of 32 rollouts as long as conversations: one a pass, and by tokens: padded, and one after another."""
+    from fusesearch.training import grpo, passes
+
+    limit, lengths = conversations(machine)
+    for kind, tokens, padded in (("1 row", 1, True), ("by tokens, padded", 2 * limit, True), ("by tokens", 2 * limit, False)):
+        machine.emptied()
+        model = machine.model(MODELS["0.6B"])
+        params = params_of(limit, grpo={"group": len(lengths), "tokens_per_pass": tokens})
+        with ExitStack() as stack:
+            if padded:
+                stack.enter_context(patch.object(grpo, "use_flash_attention"))
+            best = min(grpo_steps(machine, model, tokenizer, params, lengths)[1:])
+        if model.config._attn_implementation.startswith("flash") == padded:
+            yield {"a pass": kind, "tokens a second": "no flash attention here"}
+            continue
+        made, peak = len(passes.in_passes(lengths, tokens, padded)), machine.peak()
+        yield {
+            "a pass": kind, "passes": str(made), "s a step": f"{best:.2f}", "tokens a second": f"{sum(lengths) / best:,.0f}",
+            "GiB": f"{gib(peak):.1f}" if peak else "",
+        }  # fmt: skip
+
+
+def conversations(machine: Machine) -> tuple[int, list[int]]:
+    """The longest row, and lengths of 32 conversations up to it."""
+    draw, limit = random.Random(0), min(16_384, machine.lengths[-1])
+    return limit, [min(limit, max(limit // 16, int(draw.lognormvariate(0, 0.6) * limit / 4))) for _ in range(32)]
 
 
 def publishing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
@@ -292,7 +328,7 @@ def publishing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
 
 
 SUBJECTS: dict[str, Callable[[Machine, Any], Iterator[dict[str, str]]]] = {
-    "training": training, "masters": masters, "packing": packing, "publishing": publishing,
+    "training": training, "masters": masters, "packing": packing, "passes": passes, "publishing": publishing,
 }  # fmt: skip
 
 
@@ -302,7 +338,7 @@ def main(
     longest: Annotated[int, typer.Option(help="Longest row in tokens.", min=TINY[0])] = LENGTHS[-1],
     tiny: Annotated[bool, typer.Option(help="Small shapes, to see that it runs.")] = False,
 ) -> None:
-    """Measure memory, speed, precision, packing and publishing. A whole run takes about half an hour on an H100."""
+    """Measure memory, speed, precision, packing, passes and publishing. A whole run takes about half an hour on an H100."""
     if unknown := [name for name in only or [] if name not in SUBJECTS]:
         raise typer.BadParameter(f"unknown subject {unknown[0]}; the subjects are {', '.join(SUBJECTS)}", param_hint="--only")
     if model and model not in MODELS:

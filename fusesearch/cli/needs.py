@@ -109,6 +109,9 @@ def _memory(params: Params, model: Architecture, machine: Machine) -> Iterator[C
     ranks, serve = params.compute.ranks, params.compute.serve * options.tensor_parallel_size if vllm else 0
     wanted = max(ranks, serve)
     seen = f"{machine.count} x {gib(machine.memory):.0f} GiB" if machine.count else "none"
+    apart = bool(params.compute.servers) or (serve and machine.count >= ranks + serve)
+    if params.grpo.rollouts == "vllm" and apart and not params.grpo.ahead:
+        seen += "; training and servers are apart: grpo.ahead: 1 lets them work at once"
     yield Check(
         "gpu",
         machine.count >= wanted,
@@ -181,12 +184,13 @@ def _training(
     section, ranks = getattr(params, stage), params.compute.ranks
     size = params.sft.batch_size if stage == "sft" else params.grpo.prompts_per_step * params.grpo.group
     micro, room, lora = min(section.micro_batch, size // ranks), (1 - share) * machine.memory, section.lora.rank
-    reference = REFERENCE if stage == "grpo" and params.grpo.kl and not lora else 0
-    needed = training_bytes(model, micro * length, ranks, reference, lora)
-    detail = f"{gib(needed):.1f} GiB at {stage}.micro_batch {micro} and rows of {length:,} tokens, {gib(room):.1f} GiB are free"
+    reference, limit = REFERENCE if stage == "grpo" and params.grpo.kl and not lora else 0, _pass_limit(params, stage)
+    needed = training_bytes(model, max(limit, length) if limit else micro * length, ranks, reference, lora)
+    passes = f"grpo.tokens_per_pass {limit:,}" if limit else f"{stage}.micro_batch {micro}"
+    detail = f"{gib(needed):.1f} GiB at {passes} and rows of {length:,} tokens, {gib(room):.1f} GiB are free"
     if needed <= room:
         return Check(f"{stage} memory", True, detail)
-    hints = []
+    hints, alone = [], _alone(params, stage, length)
     less = int((1 - needed / machine.memory) * 20) / 20 if machine.memory else 0.0
     if serving_bytes(model, params.agent.max_context_tokens) <= less * machine.memory and less < share:
         hints.append(f'compute.options: [--gpu-memory-utilization, "{less}"]')
@@ -197,10 +201,10 @@ def _training(
     for elsewhere, free in rooms.items():
         for more in range(ranks + (not elsewhere), min(size, 64) + 1):
             if size % more == 0 and training_bytes(model, length, more, reference, lora) <= free:
-                hints.append(f"compute.ranks: {more} on a machine with {more} such GPUs{elsewhere} at {stage}.micro_batch 1")
+                hints.append(f"compute.ranks: {more} on a machine with {more} such GPUs{elsewhere}{alone}")
                 break
     if not lora and training_bytes(model, length, ranks, lora=16) <= room:
-        hints.append(f"{stage}.lora: {{rank: 16}} at {stage}.micro_batch 1")
+        hints.append(f"{stage}.lora: {{rank: 16}}{alone}")
     if (larger := whole_gib(needed / (1 - share))) <= LARGEST_GPU or not hints:
         hints.append(f"GPUs of {larger} GiB")
     return Check(f"{stage} memory", False, detail, " or ".join(hints))
@@ -213,15 +217,30 @@ def _smaller(
     section, ranks = getattr(params, stage), params.compute.ranks
     rows = (params.sft.batch_size if stage == "sft" else params.grpo.prompts_per_step * params.grpo.group) // ranks
     micros = [fewer for fewer in range(min(section.micro_batch, rows), 0, -1) if rows % fewer == 0]
+    sizes = {f"{stage}.micro_batch: {micro}": micro * length for micro in micros}
+    if limit := _pass_limit(params, stage):
+        sizes = {f"grpo.tokens_per_pass: {tokens}": tokens for tokens in {max(limit, length): 0, length: 0}}
     for reference in references:
         also = "" if reference == references[0] else " and grpo.kl: 0"
-        for micro in micros:
-            if training_bytes(model, micro * length, ranks, reference, section.lora.rank) <= room:
-                yield f"{stage}.micro_batch: {micro}{also}"
+        for change, tokens in sizes.items():
+            if training_bytes(model, tokens, ranks, reference, section.lora.rank) <= room:
+                yield f"{change}{also}"
     for reference in references:
         also = "" if reference == references[0] else " and grpo.kl: 0"
         if fits := longest_pass(model, room, ranks, reference, section.lora.rank) // 1024 * 1024:
-            yield f"{key}: {fits} at {stage}.micro_batch 1{also}"
+            yield f"{key}: {fits}{_alone(params, stage, fits)}{also}"
+
+
+def _pass_limit(params: Params, stage: str) -> int:
+    """``grpo.tokens_per_pass``; 0 where passes are counted in rows."""
+    return params.grpo.tokens_per_pass or 0 if stage == "grpo" else 0
+
+
+def _alone(params: Params, stage: str, length: int) -> str:
+    """What makes every row of ``length`` tokens a pass of its own, where one is not already."""
+    if limit := _pass_limit(params, stage):
+        return f" at grpo.tokens_per_pass {length}" if limit > length else ""
+    return f" at {stage}.micro_batch 1"
 
 
 def _length(params: Params) -> int:
@@ -235,7 +254,7 @@ def _hours(params: Params, model: Architecture, machine: Machine) -> Iterator[Ch
         return
     length, grpo = _length(params), params.grpo
     rollouts = grpo.prompts_per_step * grpo.group
-    forwards = (grpo.kl > 0) + (grpo.rollouts == "vllm")  # of the reference, and for the ratio to vLLM's probabilities
+    forwards = int(grpo.kl > 0)  # of the reference
     spans = {
         "sft hours": (
             f"for each 1,000 trajectories of {length:,} tokens",

@@ -113,6 +113,14 @@ def from_first_rank(make: Callable[[], T] | None) -> T:
     return made[0]  # type: ignore[return-value]
 
 
+def wait_for_ranks() -> None:
+    """Return once all ranks have called this."""
+    import torch
+
+    if world_size() > 1:
+        torch.distributed.barrier(group=_cpu_group())
+
+
 @cache
 def _cpu_group() -> Any:
     import torch

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -205,10 +205,16 @@ def write_weights(trainer: Any, folder: Path) -> None:
     trainer.processing_class.save_pretrained(folder)
 
 
-def whole_weights(model: Any, dtype: Any) -> dict[str, Any]:
+def weight_sizes(model: Any) -> dict[str, int]:
+    """Number of values of each tensor that a checkpoint of ``model`` has, by its name there."""
+    return {_name(name): value.numel() for name, value in model.state_dict().items() if ".lora_" not in name}
+
+
+def whole_weights(model: Any, dtype: Any, own: Container[str] | None = None) -> dict[str, Any]:
     """The weights as a checkpoint has them, on the CPU, as ``dtype``: shards of the ranks put together, adapters merged.
 
-    All ranks must call it; rank 0 gets the weights, the others nothing. Tied weights are copies, not one tensor.
+    All ranks must call it. A rank gets those named in ``own``; without it, rank 0 gets all and the others none. A tensor at a
+    time is whole on a GPU. Tied weights are copies, not one tensor.
     """
     from torch.distributed.tensor import DTensor
 
@@ -226,9 +232,14 @@ def whole_weights(model: Any, dtype: Any) -> dict[str, Any]:
             config = model.peft_config["default"]
             first, second = (whole(name.replace("base_layer", f"lora_{part}.default")) for part in "AB")
             value = value.float() + (config.lora_alpha / config.r) * (second.float() @ first.float())
-        if not rank():
-            weights[name.removeprefix("base_model.model.").replace(".base_layer", "")] = value.to("cpu", dtype, copy=True)
+        if not rank() if own is None else _name(name) in own:
+            weights[_name(name)] = value.to("cpu", dtype, copy=True)
     return weights
+
+
+def _name(parameter: str) -> str:
+    """The name that a parameter of a model, perhaps with adapters, has in a checkpoint."""
+    return parameter.removeprefix("base_model.model.").replace(".base_layer", "")
 
 
 def throughput(

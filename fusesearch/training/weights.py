@@ -11,7 +11,8 @@ import hashlib
 import secrets
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,9 +23,10 @@ from fusesearch.core.config import Compute
 from fusesearch.core.cores import cores
 from fusesearch.core.errors import AGAIN, InfrastructureError
 from fusesearch.core.schema import Tokens
-from fusesearch.core.storage import read_text, write_text
+from fusesearch.core.storage import read_text, write_json, write_text
+from fusesearch.training.ranks import from_first_rank, rank, wait_for_ranks, world_size
 from fusesearch.training.serving import Servers
-from fusesearch.training.trainer import whole_weights
+from fusesearch.training.trainer import weight_sizes, whole_weights
 
 OPENING = [Message(role="user", content="Which code is this issue about?")]
 """What servers are asked when their weights are checked: short, because a large model on a CPU is asked the same."""
@@ -82,29 +84,24 @@ class FileWeights:
     def write(self, model: Any, step: int) -> Path:
         """A new folder with weights, config and tokenizer. Raises :class:`InfrastructureError` if the disk is full."""
         import torch
-        from huggingface_hub import save_torch_state_dict
 
         path = self._folder / f"{step:06d}-{secrets.token_hex(4)}"
         partial = path.with_name(f".partial-{path.name}")
         dtype = getattr(torch, self._dtype)
         config = copy.deepcopy(model.config)
         config.tie_word_embeddings, config.dtype = False, dtype
-        state = whole_weights(model, dtype)
-        try:
+        with _room_in(self._folder):
             partial.mkdir(parents=True)
             config.save_pretrained(partial)
             self._tokenizer.save_pretrained(partial)
-            save_torch_state_dict(state, partial)
+        write_share(model, dtype, partial)
+        with _room_in(self._folder):
             partial.rename(path)
-        except OSError as error:
-            raise InfrastructureError(
-                f"weights cannot be written to {self._folder} ({error}): make room there or set compute.weights, then {AGAIN}"
-            ) from None
         return path
 
 
 class OtherRank:
-    """:class:`Weights` of ranks but the first: takes part in gathering the shards."""
+    """:class:`Weights` of ranks but the first: writes its share."""
 
     def __init__(self, dtype: str) -> None:
         self._dtype = dtype
@@ -115,8 +112,51 @@ class OtherRank:
         import torch
 
         _release()
-        whole_weights(model, getattr(torch, self._dtype))
+        write_share(model, getattr(torch, self._dtype))
         return {}
+
+
+def write_share(model: Any, dtype: Any, folder: Path | None = None) -> None:
+    """Write this rank's file of a checkpoint: whole tensors as ``dtype``. Rank 0 names the ``folder`` and writes the index.
+
+    Ranks that share out the weights must all call it, and it returns when all have written; else rank 0 alone writes. A rank
+    holds its own tensors in the machine's memory, about as many bytes as each other has.
+    Raises :class:`InfrastructureError` if the disk is full.
+    """
+    from safetensors.torch import save_file
+    from torch.distributed.tensor import DTensor
+
+    ranks = world_size() if any(isinstance(parameter, DTensor) for parameter in model.parameters()) else 1
+    if ranks > 1:
+        folder = from_first_rank(partial(Path, folder) if folder else None)
+    if folder is None:
+        return
+    files: dict[str, str] = {}
+    filled = dict.fromkeys((f"model-{number:05}-of-{ranks:05}.safetensors" for number in range(1, ranks + 1)), 0)
+    for name, size in sorted(weight_sizes(model).items(), key=lambda item: -item[1]):
+        files[name] = min(filled, key=filled.__getitem__)
+        filled[files[name]] += size
+    file = list(filled)[rank() if ranks > 1 else 0]
+    weights = whole_weights(model, dtype, {name for name in files if files[name] == file})
+    with _room_in(folder):
+        save_file(weights, folder / file, {"format": "pt"})
+        if not rank():
+            index = {"metadata": {"total_size": sum(filled.values()) * dtype.itemsize}, "weight_map": files}
+            write_json(folder / "model.safetensors.index.json", index)
+    if ranks > 1:
+        wait_for_ranks()
+
+
+@contextmanager
+def _room_in(folder: Path) -> Iterator[None]:
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        raise InfrastructureError(
+            f"weights cannot be written to {folder} ({error}): make room there or set compute.weights, then {AGAIN}"
+        ) from None
 
 
 def _release() -> None:

@@ -14,6 +14,7 @@ import torch
 from accelerate import Accelerator, DistributedType, FullyShardedDataParallelPlugin, PartialState
 from accelerate.utils import is_peft_model
 from accelerate.utils.fsdp_utils import fsdp2_prepare_model
+from safetensors.torch import load_file
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule
 from transformers import AutoConfig, AutoModelForCausalLM, training_args
@@ -22,7 +23,8 @@ from trl.trainer.utils import add_fused_lm_head
 from fusesearch.training import grpo, serving, sft, trainer, trl_trimmed
 from fusesearch.training.architectures import CONFIGS
 from fusesearch.training.ranks import rank, world_size
-from fusesearch.training.trainer import run_training, trainer_arguments, whole_weights
+from fusesearch.training.trainer import run_training, trainer_arguments
+from fusesearch.training.weights import write_share
 from tasks.rehearsal import small
 
 Part = tuple[Callable[..., dict[str, float]], tuple[Any, ...], bool]
@@ -48,9 +50,10 @@ def die(number: int, how: Callable[[], None], *, on_log: Callable[[dict[str, flo
     return {}
 
 
-def gradients(experts: bool, *, on_log: Callable[[dict[str, float]], None]) -> dict[str, float]:
+def gradients(experts: bool, folder: Path, *, on_log: Callable[[dict[str, float]], None]) -> dict[str, float]:
     """How far FSDP2's gradients are from one process's, beside the largest of a parameter, and its weights after a step of AdamW.
 
+    The ranks write those weights into ``folder``, which rank 0 reads; ``smallest`` is the share of the smallest file.
     Wrapped as accelerate wraps it, with TRL's fused head, two passes without gradients and two micro-batches before.
     """
     PartialState(cpu=True)
@@ -86,9 +89,17 @@ def gradients(experts: bool, *, on_log: Callable[[dict[str, float]], None]) -> d
     ]
     for of in (model, plain):
         torch.optim.AdamW(of.parameters(), lr=1e-3).step()
-    whole, state = whole_weights(model, torch.float32), plain.state_dict()
-    weights = [float((whole[name] - value).abs().max()) for name, value in state.items()] if not rank() else [0.0]
-    return {"loss": max(before), "gradients": max(apart), "weights": max(weights)}
+    write_share(model, torch.float32, None if rank() else folder)
+    if rank():
+        return {}
+    files = list(folder.glob("*.safetensors"))
+    whole = {name: value for file in files for name, value in load_file(file).items()}
+    read = AutoModelForCausalLM.from_pretrained(folder, config=plain.config).state_dict()
+    state, sizes = plain.state_dict(), [file.stat().st_size for file in files]
+    assert whole.keys() == state.keys()
+    weights = [float((other[name] - value).abs().max()) for name, value in state.items() for other in (whole, read)]
+    smallest = min(sizes) / sum(sizes)
+    return {"loss": max(before), "gradients": max(apart), "weights": max(weights), "smallest": smallest, "files": len(files)}
 
 
 def _decoder(experts: bool) -> Any:

@@ -121,12 +121,16 @@ def test_two_ranks_train_what_one_trains_whether_they_share_the_weights_or_not(t
 
 @pytest.mark.parametrize("experts", [False, True])
 @pytest.mark.rare
-def test_gradients_of_shared_weights_are_those_of_one_process(experts: bool) -> None:
-    apart = train_in_ranks(Compute(ranks=2), gradients, experts, on_log=silent)
+def test_gradients_of_shared_weights_are_those_of_one_process_and_each_rank_writes_its_share(
+    experts: bool, tmp_path: Path
+) -> None:
+    apart = train_in_ranks(Compute(ranks=2), gradients, experts, tmp_path, on_log=silent)
     print(apart)
     assert apart["loss"] < 1e-6
     assert apart["gradients"] < 1e-5
     assert apart["weights"] < 1e-5
+    assert apart["files"] == 2
+    assert apart["smallest"] > 0.3
 
 
 @pytest.mark.rare

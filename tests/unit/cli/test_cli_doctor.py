@@ -156,8 +156,8 @@ def test_the_small_profile_fits_on_one_gpu_of_40_gib():
 
 def test_what_does_not_fit_names_its_params_and_what_would_fit():
     check = report("small", machine(1, 24))["grpo memory"]
-    assert "grpo.micro_batch 1 and rows of 16,384 tokens" in check.detail
-    assert "grpo.micro_batch: 1 and grpo.kl: 0" in check.hint
+    assert "grpo.tokens_per_pass 32,768 and rows of 16,384 tokens" in check.detail
+    assert "grpo.tokens_per_pass: 16384 and grpo.kl: 0" in check.hint
     check = report("paper-30b", machine(8, 80))["sft memory"]
     assert "rows of 32,768 tokens" in check.detail
     assert "sft.lora: {rank: 16}" in check.hint
@@ -212,6 +212,25 @@ def test_rows_are_as_long_as_the_server_lets_them_become():
     compute = params.compute.model_copy(update={"options": ["--max-model-len", "100000"]})
     longer = {row.name: row for row in profile_checks(params.model_copy(update={"compute": compute}), ROOT, machine(8, 80))}
     assert "rows of 86,016 tokens" in longer["grpo memory"].detail
+
+
+def test_a_pass_of_many_tokens_counts_as_one_of_a_row_as_long_and_never_less_than_the_longest_row():
+    params = load_profile("paper-4b", ROOT)
+
+    def memory(tokens):
+        grpo = params.grpo.model_copy(update={"tokens_per_pass": tokens, "micro_batch": 1})
+        checks = profile_checks(params.model_copy(update={"grpo": grpo}), ROOT, machine(8, 80))
+        return {row.name: row for row in checks}["grpo memory"]
+
+    alone = memory(None).detail.partition(" GiB")[0]
+    assert [memory(tokens).detail.partition(" GiB")[0] for tokens in (1, 81_920)] == [alone, alone]
+    assert not memory(200_000).ok
+    assert memory(200_000).hint.startswith("grpo.tokens_per_pass: 81920 or ")
+
+
+def test_trainer_and_servers_apart_are_told_to_work_at_once():
+    assert "grpo.ahead: 1" in report("paper-4b", machine(16, 80))["gpu"].detail
+    assert "grpo.ahead" not in report("paper-4b", machine(8, 80))["gpu"].detail
 
 
 def test_keys_and_values_are_told_beside_how_many_rollouts_there_are_at_once():
