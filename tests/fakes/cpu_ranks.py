@@ -94,7 +94,8 @@ def gradients(experts: bool, folder: Path, *, on_log: Callable[[dict[str, float]
         return {}
     files = list(folder.glob("*.safetensors"))
     whole = {name: value for file in files for name, value in load_file(file).items()}
-    read = AutoModelForCausalLM.from_pretrained(folder, config=plain.config).state_dict()
+    plain.config.save_pretrained(folder)
+    read = AutoModelForCausalLM.from_pretrained(folder).state_dict()
     state, sizes = plain.state_dict(), [file.stat().st_size for file in files]
     assert whole.keys() == state.keys()
     weights = [float((other[name] - value).abs().max()) for name, value in state.items() for other in (whole, read)]

@@ -364,8 +364,8 @@ def test_servers_validate_the_weights_of_each_step(  # type: ignore[no-untyped-d
 def test_a_server_killed_in_mid_step_costs_time_and_no_episode(tmp_path: Path, train) -> None:  # type: ignore[no-untyped-def]
     def kill(row: dict[str, float]) -> None:
         if row["step"] == 1:
-            (running,) = [p for p in psutil.Process().children(recursive=True) if "tests.fakes.token_server" in p.cmdline()]
-            threading.Timer(0.05, running.kill).start()
+            running = [p for p in psutil.Process().children(recursive=True) if "tests.fakes.token_server" in p.cmdline()]
+            threading.Timer(0.05, max(running, key=psutil.Process.create_time).kill).start()  # not the one for all tests
 
     rows = train("out", kill, steps=3)
     assert [row["step"] for row in rows] == [1, 2, 3]
