@@ -12,6 +12,7 @@ import stat
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -123,6 +124,18 @@ class Repository:
             return _read(descriptor, limit)
         finally:
             os.close(descriptor)
+
+    def read_listed(self, relative: str, limit: int = ripgrep.MAX_FILE_BYTES) -> bytes:
+        """As :meth:`read_bytes`, faster for a path of :meth:`files`: no link led to it, so it is opened without resolving it."""
+        if self.is_visible(relative):
+            with suppress(OSError):
+                descriptor = self._open(tuple(relative.split("/")))
+                try:
+                    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                        return _read(descriptor, limit)
+                finally:
+                    os.close(descriptor)
+        return self.read_bytes(self.resolve(relative), limit)
 
     def search_flags(self) -> list[str]:
         """Extra ripgrep flags for this tree, so that it opens no ignore file that is a link or a device and no huge file."""

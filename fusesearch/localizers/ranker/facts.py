@@ -22,17 +22,21 @@ from __future__ import annotations
 import json
 import re
 import struct
+import sys
 import zlib
 from array import array
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Literal
+from itertools import accumulate, chain, repeat
+from typing import Literal, TypeVar
 
 from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.localizers.lexical.clues import stem
+
+T = TypeVar("T")
 
 MAX_FUNCTIONS = 60_000
 MAX_TERM_CHARS = 80
@@ -40,10 +44,15 @@ MAX_LITERAL_CHARS = 40
 MAX_COUNT = 255
 """A term counts at most this often, so that a count takes one byte."""
 
+MAX_KNOWN = 200_000
+"""Texts whose numbers are kept."""
+
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_ASCII_IDENTIFIER = re.compile(IDENTIFIER.pattern, re.ASCII)  # twice as fast, and the same in a text of ASCII
 _PART = re.compile(r"[^\W\d_]+|\d+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _CALLED = re.compile(r"\b(?<!def )(?<!func )(?<!function )(?<!fn )([^\W\d]\w*)[ \t]?\(")
+_ASCII_CALLED = re.compile(_CALLED.pattern, re.ASCII)
 _WORD = re.compile(r"\w+")
 _PLACEHOLDER = re.compile(r"%(?:\(\w*\))?[-\d.]*[a-z]|\$?\{[^{}]*\}|\\.")
 _STRING = r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
@@ -82,9 +91,21 @@ def term(text: str) -> int:
     return zlib.crc32(text[:MAX_TERM_CHARS].encode("utf-8", "replace"))
 
 
-@lru_cache(maxsize=200_000)
-def _terms_of(identifier: str) -> tuple[int, ...]:
-    return tuple(map(term, words_of(identifier)))
+class _Known(dict[str, T]):
+    """What ``make`` gives for a text, kept for the texts seen last: one look-up without a call for most of them."""
+
+    def __init__(self, make: Callable[[str], T]) -> None:
+        self._make = make
+
+    def __missing__(self, text: str) -> T:
+        if len(self) >= MAX_KNOWN:
+            self.clear()
+        found = self[text] = self._make(text)
+        return found
+
+
+_NUMBER = _Known(term)
+_NUMBERS = _Known(lambda identifier: tuple(map(term, words_of(identifier))))
 
 
 def literal_terms(literal: str) -> Iterator[str]:
@@ -92,6 +113,8 @@ def literal_terms(literal: str) -> Iterator[str]:
     whole = literal.strip().lower()
     if 2 < len(whole) <= MAX_LITERAL_CHARS and not whole.isdigit():
         yield f"l:{whole}"
+    if whole.isascii() and whole.isidentifier():  # one word
+        return
     for part in _PLACEHOLDER.split(whole):
         found = _WORD.findall(part)
         yield from (f"t:{' '.join(found[start : start + 3])}" for start in range(len(found) - 2))
@@ -139,47 +162,48 @@ class Facts:
 
 def analyse(path: str, source: str) -> bytes:
     """The facts of a source file, for :func:`read`. Never raises."""
-    from fusesearch.code.functions import function_spans  # here, because an answer from an index parses nothing
+    from fusesearch.code.functions import function_spans, spans_without_tree  # an answer from an index parses nothing
 
     python = is_python(path)
-    spans = function_spans(source, path)[:MAX_FUNCTIONS]
+    spans = (spans_without_tree(source) if python else function_spans(source, path))[:MAX_FUNCTIONS]
     in_code: Counter[str] = Counter()  # how often the file has each identifier
     in_text: Counter[str] = Counter()
     exact: dict[int, int] = {}
-    postings: dict[int, tuple[list[int], list[int]]] = {}
+    postings: dict[int, list[int]] = defaultdict(list)  # of each term the functions that have it, and how often
     lengths = array("I", [0]) * len(spans)
     outside: list[str] = []
     hash_comments = python or path.endswith((".rb", ".sh", ".bash", ".pl", ".pm", ".r", ".jl", ".ex", ".exs"))
     for number, segment in _segments(source, spans):
         own_exact, plain, texts = _exact(segment, hash_comments)
-        code, text = IDENTIFIER.findall(plain), IDENTIFIER.findall("\n".join(texts))
+        code, text = identifiers_in(plain), identifiers_in("\n".join(texts))
         in_code.update(code)
         in_text.update(text)
         if number is None:
             outside.append(plain)
         else:
-            found = _terms(Counter(code + text))
-            lengths[number] = sum(found.values())
+            found = Counter(chain.from_iterable(map(_NUMBERS.__getitem__, code + text)))
+            lengths[number] = found.total()
             name = spans[number].name.split(".")
-            _count(own_exact, {f"d:{inner}" for inner in {*_NESTED.findall(plain), name[-1]}})
+            _count(own_exact, [f"d:{inner}" for inner in {*_nested(plain, python), name[-1]}])
             _count(own_exact, [f"c:{outer}" for outer in name[:-1]])
-            own_exact[term("q:" + ".".join(name[-2:]))] = 1
+            own_exact[_NUMBER["q:" + ".".join(name[-2:])]] = 1
             for key, times in own_exact.items():
-                found[key] = found.get(key, 0) + times
+                found[key] += times
             for key, times in found.items():
-                if (inside := postings.get(key)) is None:
-                    postings[key] = ([number], [min(times, MAX_COUNT)])
-                else:
-                    inside[0].append(number)
-                    inside[1].append(min(times, MAX_COUNT))
+                postings[key].append(number << 16 | (times if times < MAX_COUNT else MAX_COUNT))
         for key, times in own_exact.items():
             exact[key] = exact.get(key, 0) + times
     rest = "\n".join(outside)
     classes = list(dict.fromkeys(_CLASS[python].findall(rest)))
-    _count(exact, (f"c:{name}" for name in classes))
-    _count(exact, (f"v:{name}" for name in set(_VARIABLE.findall(rest))))
+    _count(exact, [f"c:{name}" for name in classes])
+    _count(exact, [f"v:{name}" for name in set(_VARIABLE.findall(rest))])
     names = [[[span.start, span.end, span.name] for span in spans], classes]
     return _packed(_terms(in_code), _terms(in_text), exact, postings, lengths, names)
+
+
+def identifiers_in(text: str) -> list[str]:
+    """All identifiers of a text, in order."""
+    return (_ASCII_IDENTIFIER if text.isascii() else IDENTIFIER).findall(text)
 
 
 def _segments(source: str, spans: list[FunctionSpan]) -> Iterator[tuple[int | None, str]]:
@@ -200,22 +224,29 @@ def _exact(segment: str, hash_comments: bool) -> tuple[dict[int, int], str, list
     parts = _TEXTS[hash_comments].split(segment)
     plain, texts = " ".join(parts[::2]), parts[1::2]
     exact: dict[int, int] = {}
-    _count(exact, (f"k:{name}" for name in set(_CALLED.findall(plain))))
+    _count(exact, [f"k:{name}" for name in set((_ASCII_CALLED if plain.isascii() else _CALLED).findall(plain))])
     for found in texts:
         if found[0] in "\"'`" and not found.startswith(('"""', "'''")) and len(found) > 4:
             _count(exact, literal_terms(found[1:-1]))
     return exact, plain, texts
 
 
+def _nested(plain: str, python: bool) -> list[str]:
+    """Names of the functions that the code of one defines, its own among them; of most that is the only one."""
+    others = "fn" in plain or "func" in plain
+    return _NESTED.findall(plain) if others or plain.count("def") > python else []
+
+
 def _count(terms: dict[int, int], found: Iterable[str]) -> None:
-    for number in map(term, found):
+    for text in found:
+        number = _NUMBER[text]
         terms[number] = terms.get(number, 0) + 1
 
 
 def _terms(identifiers: Counter[str]) -> dict[int, int]:
     counts: dict[int, int] = {}
     for identifier, times in identifiers.items():
-        for number in _terms_of(identifier):
+        for number in _NUMBERS[identifier]:
             counts[number] = counts.get(number, 0) + times
     return counts
 
@@ -224,23 +255,26 @@ def _packed(
     code: dict[int, int],
     text: dict[int, int],
     exact: dict[int, int],
-    postings: dict[int, tuple[list[int], list[int]]],
+    postings: Mapping[int, list[int]],
     lengths: array[int],
     names: object,
 ) -> bytes:
-    terms = sorted({*code, *text, *exact})
-    starts, numbers, counts = [0], array("H"), array("B")
-    for key in terms:
-        if inside := postings.get(key):
-            numbers.extend(inside[0])
-            counts.extend(inside[1])
-        starts.append(len(numbers))
-    in_code = bytes([min(code.get(key, 0) + exact.get(key, 0), MAX_COUNT) for key in terms])
-    in_text = bytes([min(text.get(key, 0), MAX_COUNT) for key in terms])
+    words = sum(code.values()), sum(text.values())
+    for key, times in exact.items():
+        code[key] = code.get(key, 0) + times
+    terms = sorted(code.keys() | text.keys())
+    inside = [postings.get(key, ()) for key in terms]
+    starts = array("I", accumulate(map(len, inside), initial=0))
+    halves = array("H", array("I", chain.from_iterable(inside)).tobytes())  # numbers and counts in turn
+    count, number = (0, 1) if sys.byteorder == "little" else (1, 0)
+    in_code, in_text = (
+        bytes([times if times < MAX_COUNT else MAX_COUNT for times in map(counts.get, terms, repeat(0))])
+        for counts in (code, text)
+    )
     raw = json.dumps(names, separators=(",", ":")).encode("ascii")
-    head = _HEADER.pack(len(terms), len(numbers), len(lengths), len(raw), sum(code.values()), sum(text.values()))
-    arrays = (array("I", terms), array("I", starts), lengths, numbers)
-    body = b"".join([head, *(part.tobytes() for part in arrays), in_code, in_text, counts.tobytes(), raw])
+    head = _HEADER.pack(len(terms), len(halves) // 2, len(lengths), len(raw), *words)
+    arrays = (array("I", terms), starts, lengths, halves[number::2])
+    body = b"".join([head, *(part.tobytes() for part in arrays), in_code, in_text, bytes(array("B", halves[count::2])), raw])
     return zlib.crc32(body).to_bytes(4, "little") + body
 
 

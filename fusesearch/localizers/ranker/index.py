@@ -30,7 +30,7 @@ from fusesearch.core.errors import InfrastructureError, OutsideRootError, ToolEr
 from fusesearch.core.stopping import checked
 from fusesearch.localizers.ranker.facts import Facts, analyse, read
 from fusesearch.localizers.ranker.paths import is_candidate
-from fusesearch.localizers.ranker.workers import analysed
+from fusesearch.localizers.ranker.workers import analysed, text_of
 from fusesearch.search.repository import Repository
 
 VERSION = 4 << 8 | sys.version_info.minor
@@ -39,6 +39,9 @@ VERSION = 4 << 8 | sys.version_info.minor
 LIMIT_BYTES = 2 << 30
 MAX_FILE_BYTES = 1_000_000
 """Larger files, mostly generated, count by their path alone."""
+
+KEPT_BYTES = 64 << 20
+"""Contents kept between the two steps of an update."""
 
 MAX_FILES = 200_000
 NAME = "ranker.sqlite"
@@ -122,7 +125,7 @@ class Index:
 
     def source(self, path: str) -> str:
         """The text of a file; empty if it is too large or cannot be read."""
-        return (self._bytes(path) or b"").decode("utf-8-sig", "replace")
+        return text_of(self._bytes(path) or b"")
 
     def _open(self, folder: Path | None) -> sqlite3.Connection:
         if folder is None:
@@ -144,10 +147,15 @@ class Index:
         known = self._lookup("SELECT file, digest FROM seen WHERE file IN ({})", [key for key, _, _ in files.values()])
         digests = {path: known[key] for path, (key, _, _) in files.items() if key in known}
         seen = []
+        contents: dict[str, bytes] = {}  # of files that are new, so that most are read once
+        room = KEPT_BYTES
         try:
             for path, (key, changed, size) in checked(files.items()):
                 if path not in digests and size <= MAX_FILE_BYTES and (data := self._bytes(path)) is not None:
                     digests[path] = _digest(path, data)
+                    if len(data) <= room:
+                        contents[path] = data
+                        room -= len(data)
                     if changed < time.time() - _RACY_SECONDS:  # else it may change again within the grain of the clock
                         seen.append((key, digests[path]))
                 if len(seen) == 10 * _AT_ONCE:
@@ -161,18 +169,18 @@ class Index:
         missing = {digest: path for path, digest in own_first}
         today = int(time.time()) // _DAY_SECONDS
         if missing:
-            self._analyse(missing, sum(files[path][2] for path in missing.values()), today)
+            self._analyse(missing, contents, sum(files[path][2] for path in missing.values()), today)
         older = [(today, digest) for digest, used in have.items() if used < today]
         self._write("UPDATE facts SET used = ? WHERE digest = ?", older)
         if missing:
             self._evict(today)
         return digests
 
-    def _analyse(self, missing: dict[bytes, str], size: int, today: int) -> None:
+    def _analyse(self, missing: dict[bytes, str], contents: dict[str, bytes], size: int, today: int) -> None:
         """Analyse new contents and keep their facts, also of those that were done when a caller left or pressed Ctrl-C."""
         rows: list[tuple[bytes, int, bytes]] = []
         self._on_progress(0, len(missing))
-        sources = ((digest, path, self.source(path)) for digest, path in missing.items())
+        sources = ((digest, path, contents.pop(path, None) or self._bytes(path) or b"") for digest, path in missing.items())
         try:
             for done, (digest, data) in enumerate(analysed(sources, size), 1):
                 rows.append((digest, today, data))
@@ -239,7 +247,7 @@ class Index:
 
     def _bytes(self, path: str) -> bytes | None:
         try:
-            data = self.repository.read_bytes(self.repository.resolve(path), MAX_FILE_BYTES + 1)
+            data = self.repository.read_listed(path, MAX_FILE_BYTES + 1)
         except (ToolError, OutsideRootError):
             return None
         return data if len(data) <= MAX_FILE_BYTES else None

@@ -1,14 +1,13 @@
 """Analyses many sources with a process per core.
 
 The processes are started as programs, not forked or spawned by :mod:`multiprocessing`: the caller may be a server with threads,
-or a script without a main guard. They get text and return facts, and open no file. A source that ends its process has no facts
-but its path's.
+or a script without a main guard. They get contents and return facts, and open no file. A source that ends its process has no
+facts but its path's.
 """
 
 from __future__ import annotations
 
 import gc
-import json
 import os
 import queue
 import resource
@@ -38,16 +37,16 @@ _START = "import sys; sys.path.insert(0, sys.argv[1]); from fusesearch.localizer
 _COLLECTED_EVERY = 200
 _PATIENCE = 0.2  # seconds until it is asked again whether anybody waits
 
-Source = tuple[bytes, str, str]
-"""Digest, path and text."""
+Source = tuple[bytes, str, bytes]
+"""Digest, path and content."""
 
 
 def analysed(sources: Iterator[Source], size: int) -> Iterator[tuple[bytes, bytes]]:
     """Digest and facts of each source, in any order; ``size`` is the bytes of all. Ends its processes when it is left early."""
     if size < SMALL_BYTES:
-        for digest, path, text in sources:
+        for digest, path, data in sources:
             check()
-            yield digest, analyse(path, text)
+            yield digest, analyse(path, text_of(data))
         return
     results: queue.Queue[tuple[bytes, bytes] | None] = queue.Queue(maxsize=1000)
     lock, stopped = threading.Lock(), threading.Event()
@@ -61,8 +60,8 @@ def analysed(sources: Iterator[Source], size: int) -> Iterator[tuple[bytes, byte
                     source = next(sources, None)
                 if source is None:
                     return
-                digest, path, text = source
-                facts = _ask(process, path, text)
+                digest, path, data = source
+                facts = _ask(process, path, data)
                 if stopped.is_set():
                     return
                 if facts is None:
@@ -97,18 +96,22 @@ def analysed(sources: Iterator[Source], size: int) -> Iterator[tuple[bytes, byte
                 results.get_nowait()
 
 
+def text_of(data: bytes) -> str:
+    """The text of a file."""
+    return data.decode("utf-8-sig", "replace")
+
+
 def serve() -> None:
-    """The worker: read paths and texts from stdin and write the facts of each to stdout."""
+    """The worker: read paths and contents from stdin and write the facts of each to stdout."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.disable()  # it walks every syntax tree as it grows: four times the time of a parse
     stdin, stdout, done = sys.stdin.buffer, sys.stdout.buffer, 0
-    while request := _receive(stdin):
+    while (path := _receive(stdin)) is not None and (data := _receive(stdin)) is not None:
         signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
-        path, text = json.loads(request)
-        _send(stdout, analyse(path, text))
+        _send(stdout, analyse(path.decode("utf-8"), text_of(data)))
         signal.setitimer(signal.ITIMER_PROF, 0)
         done += 1
         if done % _COLLECTED_EVERY == 0:
@@ -121,11 +124,12 @@ def _process() -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd="/")
 
 
-def _ask(process: subprocess.Popen[bytes], path: str, text: str) -> bytes | None:
+def _ask(process: subprocess.Popen[bytes], path: str, data: bytes) -> bytes | None:
     assert process.stdin is not None  # noqa: S101
     assert process.stdout is not None  # noqa: S101
     try:
-        _send(process.stdin, json.dumps([path, text]).encode("ascii"))
+        _send(process.stdin, path.encode("utf-8"))
+        _send(process.stdin, data)
     except BrokenPipeError:
         return None
     return _receive(process.stdout)

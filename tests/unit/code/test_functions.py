@@ -2,6 +2,8 @@
 
 import ast
 import gc
+import os
+import re
 import textwrap
 import time
 import typing
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fusesearch.code import functions
 from fusesearch.code.functions import function_spans, parse
 from fusesearch.code.spans import FunctionSpan, function_at, is_python
 
@@ -223,3 +226,45 @@ def test_threads_can_parse_at_the_same_time():
         gc.callbacks.remove(switch)
     assert results[0]
     assert all(result == results[0] for result in results)
+
+
+ODD = [
+    "class A:\r    def f(self):\r        pass\r", "def \\\n f():\n    pass\n", "async \\\n def f():\n    pass\n",
+    "\\\ndef f(): pass\n",
+    "def f():\n    x = 1 \\\n  # joined\n\ny = 2\n", "def f():\n    x = 1 \\\n\ny = 2\n", "def ﬁ(): pass\n", "def f(:\n  pass\n",
+    "x = (1,\ndef f():\n    pass\n", "def f():\n    return ((((((1))))))\n", 'def f():\n    """a\ndef g(): pass\n    """\n',
+]  # fmt: skip
+BITS = [
+    '"', "'", '"""', "'''", "(", ")", "[", "]", "{", "}", "\n", "\n    ", "\n\t", "\\", "\\\n", "#", "x", "def f", "class A",
+    "def f(a):", "async def g():", "@d", "\r\n", "\f", " ", "=1", ":", "pass\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", ODD)
+def test_without_a_tree_odd_sources_have_the_same_functions(source):
+    assert functions.spans_without_tree(source) == function_spans(source)
+
+
+@given(st.lists(st.sampled_from(BITS), max_size=40).map("".join))
+def test_a_logical_line_is_the_same_by_one_expression_and_token_by_token(source):
+    at_once = function_spans(source, by_indentation=True)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(functions, "_LOGICAL", re.compile(r"(?!)"))
+        assert function_spans(source, by_indentation=True) == at_once
+
+
+def same_without_tree(paths):
+    for path in paths:
+        source = path.read_bytes()[:1_000_000].decode("utf-8-sig", "replace")
+        assert functions.spans_without_tree(source) == function_spans(source), path
+
+
+def test_without_a_tree_modules_of_python_have_the_same_functions():
+    same_without_tree(sorted(Path(os.__file__).parent.glob("[a-h]*.py")))
+
+
+@pytest.mark.rare
+def test_without_a_tree_all_installed_modules_have_the_same_functions():
+    paths = [*Path(os.__file__).parent.rglob("*.py"), *Path(pytest.__file__).parents[1].rglob("*.py")]
+    assert len(paths) > 20_000
+    same_without_tree(paths)
