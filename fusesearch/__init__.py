@@ -20,10 +20,10 @@ a reward. :func:`load_tasks` opens them, :func:`columns_of` is many rollouts as 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as in `typing`, which takes a while to import: until then Ctrl-C is not one line
 if TYPE_CHECKING:
+    from typing import Any
+
     from fusesearch.core.schema import Answer, Context, Instance, Score, Trajectory
     from fusesearch.evaluation.environments import Environment
     from fusesearch.localizers.base import Localizer
@@ -42,6 +42,8 @@ def __getattr__(name: str) -> Any:
     """The public names, imported when they are first used: the command line starts without them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     homes = {
         "Environment": "fusesearch.evaluation.environments",
         "Localizer": "fusesearch.localizers.base",

@@ -70,6 +70,11 @@ def errors_on_one_line() -> Iterator[None]:
 class OneLineCommand(TyperCommand):
     """The only command of a program, with :func:`errors_on_one_line`."""
 
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Read the command line, for which Typer imports pydantic."""
+        with errors_on_one_line():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         with errors_on_one_line():
@@ -78,6 +83,11 @@ class OneLineCommand(TyperCommand):
 
 class OneLineGroup(TyperGroup):
     """The commands of a program, with :func:`errors_on_one_line`."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Read the command line, for which Typer imports pydantic."""
+        with errors_on_one_line():
+            return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""

@@ -34,15 +34,15 @@ class ToolsName(StrEnum):
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="The question, or `-` for stdin.", metavar="QUESTION")],
-    repo: Annotated[Path, typer.Option(help="Directory to search.", metavar="DIR")] = Path(),
+    question: Annotated[str, typer.Argument(help="Its text, or `-` for stdin.", metavar="QUESTION")],
+    repo: Annotated[Path, typer.Option(help="Directory to search, by default this.", metavar="DIR", show_default=False)] = Path(),
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
     settings: SettingsOption = None,
     checkpoint: CheckpointOption = None,
     localizer: Annotated[
         str | None,
-        typer.Option(help="code-answers by default, or fusesearch with a model; or closed-book, rag, ircot.", metavar="NAME"),
+        typer.Option(help="By default code-answers, or with a model fusesearch; or closed-book, rag, ircot.", metavar="NAME"),
     ] = None,
     tools: Annotated[
         ToolsName,
@@ -50,8 +50,8 @@ def ask(
             help="A model's tools: grep, glob and read_file in parallel, or RepoQA-Agent's five, one a turn.", hidden=True
         ),
     ] = ToolsName.questions,
-    format: Annotated[Format, typer.Option(help="How to print it.")] = Format.text,
-    save: Annotated[Path | None, typer.Option(help="Also write the trajectory here.", metavar="FILE")] = None,
+    format: Annotated[Format, typer.Option(help="How to print it.", show_default=False)] = Format.text,
+    save: Annotated[Path | None, typer.Option(help="Also write the trajectory here.", metavar="FILE", hidden=True)] = None,
     mode: ModeOption = ModeName.parallel,
     calls_per_turn: CallsOption = None,
     max_turns: TurnsOption = None,
@@ -61,9 +61,8 @@ def ask(
 ) -> None:
     """Answer a question about the code in DIR.
 
-    Only reads DIR, as it is on disk: it changes nothing, runs nothing and reads nothing outside it. Without a model, questions
-    like the first four have answers, in any words, for Python. Where the code does not settle the answer, candidates are listed;
-    for any other question, passages to read. Neither is an answer.
+    Only reads DIR: it changes and runs nothing. Without a model, questions like the first four have answers, in any words, for
+    Python. Where the code does not settle the answer, candidates are listed; for any other question, passages to read.
 
     ```
     fusesearch ask 'who calls run_episode?'

@@ -39,11 +39,11 @@ HelpAllOption = Annotated[
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option(help="Model of an OpenAI-compatible endpoint. Its key is read from OPENAI_API_KEY.", metavar="NAME"),
+    typer.Option(help="Model of an endpoint; OPENAI_API_KEY is its key.", metavar="NAME"),
 ]
 BaseUrlOption = Annotated[
     str | None,
-    typer.Option(help="Its address, with `/v1`; OPENAI_BASE_URL by default.", metavar="URL"),
+    typer.Option(help="Its address, or OPENAI_BASE_URL.", metavar="URL"),
 ]
 SettingsOption = Annotated[
     Path | None,
@@ -55,7 +55,7 @@ CheckpointOption = Annotated[Path | None, typer.Option(help="A trained checkpoin
 LocalizerOption = Annotated[
     str | None,
     typer.Option(
-        help=f"One of `fusesearch localizers`; {WITHOUT_MODEL} by default, or fusesearch with a model.",
+        help=f"See `fusesearch localizers`; by default {WITHOUT_MODEL}.",
         metavar="NAME",
     ),
 ]

@@ -41,17 +41,17 @@ def localize(
         str | None,
         typer.Argument(help="Its text, a file, its address on GitHub, or `-` for stdin.", metavar="ISSUE", show_default=False),
     ] = None,
-    repo: Annotated[Path, typer.Option(help="Directory to search.", metavar="DIR")] = Path(),
-    issue: Annotated[str | None, typer.Option(help="The same as ISSUE.", metavar="ISSUE")] = None,
+    repo: Annotated[Path, typer.Option(help="Directory to search, by default this.", metavar="DIR", show_default=False)] = Path(),
+    issue: Annotated[str | None, typer.Option(help="The same as ISSUE.", metavar="ISSUE", hidden=True)] = None,
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
     settings: SettingsOption = None,
     checkpoint: CheckpointOption = None,
     localizer: LocalizerOption = None,
     top: Annotated[int | None, typer.Option(help="Files to show; 5 by default.", min=1, max=100, metavar="N")] = None,
-    format: Annotated[Format, typer.Option(help="How to print it.")] = Format.text,
+    format: Annotated[Format, typer.Option(help="How to print it.", show_default=False)] = Format.text,
     explain: Annotated[bool, typer.Option("--explain", help="Also say which call led to each location.", hidden=True)] = False,
-    save: Annotated[Path | None, typer.Option(help="Also write the trajectory here.", metavar="FILE")] = None,
+    save: Annotated[Path | None, typer.Option(help="Also write the trajectory here.", metavar="FILE", hidden=True)] = None,
     mode: ModeOption = ModeName.parallel,
     calls_per_turn: CallsOption = None,
     max_turns: TurnsOption = None,
@@ -62,17 +62,17 @@ def localize(
 ) -> None:
     """Find the files and functions of an issue.
 
-    Only reads DIR, as it is on disk: it changes nothing, runs nothing and reads nothing outside it. An index is kept in the
-    user's cache folder. An address, such as `OWNER/REPO#N`, is fetched with GITHUB_TOKEN if set, from GITHUB_API_URL if set.
+    Only reads DIR, as it is on disk: it changes and runs nothing. An index is kept in the user's cache folder. An address, such
+    as `OWNER/REPO#N`, is fetched with GITHUB_TOKEN if set, from GITHUB_API_URL if set.
 
     ```
     fusesearch localize "perimeter(3) returns 9 but should be 12"
-    fusesearch localize --repo sympy https://github.com/sympy/sympy/issues/12345 --top 10
+    fusesearch localize --repo sympy sympy/sympy#12345 --top 10
     gh issue view 12 | fusesearch localize - --format json
     fusesearch localize issue.md --model qwen3 --base-url http://host:8000/v1
     ```
 
-    Exit codes: 0 an answer, 3 no answer or too little to go on, 1 a failure, 2 a wrong option.
+    Exit codes: 0 an answer, 3 too little to go on, 1 a failure, 2 a wrong option.
     """
     from fusesearch.cli import report
     from fusesearch.localizers.searcher import SearchOptions, choose

@@ -48,23 +48,29 @@ class ToolsChoice(StrEnum):
 
 
 def mcp(
-    root: Annotated[list[Path], typer.Option(help="Directory to serve; repeat the option for more.", metavar="DIR")],
+    root: Annotated[list[Path], typer.Option(help="Directory to serve; repeat it for more.", metavar="DIR")],
     transport: Annotated[
-        Transport, typer.Option(help="stdio (the client starts the server) or streamable HTTP.")
+        Transport, typer.Option(help="stdio: the client starts it; or HTTP.", show_default=False)
     ] = Transport.stdio,
     tools: Annotated[
-        ToolsChoice, typer.Option(help="localize, context and ask; or all, with grep, glob and read_file.")
+        ToolsChoice, typer.Option(help="`all`: also grep, glob, read_file.", show_default=False)
     ] = ToolsChoice.answers,
-    host: Annotated[str, typer.Option(help="http: address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="http: port to listen on; 0 takes a free one.", min=0, max=65535, metavar="N")] = 8765,
+    host: Annotated[str, typer.Option(help="http: address to listen on.", hidden=True)] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="http: by default 8765.", min=0, max=65535, metavar="N", show_default=False)] = 8765,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(help="http: another host name that clients use for the server; repeat the option for more.", metavar="NAME"),
+        typer.Option(
+            help="http: another host name that clients use for the server; repeat the option for more.",
+            metavar="NAME",
+            hidden=True,
+        ),
     ] = None,
     token: Annotated[
         str | None,
         typer.Option(
-            help="http: bearer token of at least 16 characters; by default a new one is printed.", envvar=TOKEN_VARIABLE
+            help="http: its bearer token, of 16 characters or more; by default a new one is printed.",
+            envvar=TOKEN_VARIABLE,
+            hidden=True,
         ),
     ] = None,
     model: ModelOption = None,
@@ -82,16 +88,16 @@ def mcp(
 ) -> None:
     """Serve the localizer over MCP.
 
-    Tools: `localize`, `context` and `ask`; with `--tools all` also those of `fusesearch tool`. They only read DIR: they change
-    nothing, run nothing and read nothing outside it, and clients cannot add directories.
+    Its tools are `localize`, `context` and `ask`. They only read DIR: they change and run nothing, and clients cannot add
+    directories. Over HTTP clients need a token: FUSESEARCH_MCP_TOKEN, or a new one, which is printed.
 
     ```
     fusesearch mcp --root .
-    fusesearch mcp --root . --root ../library --checkpoint artifacts/grpo/checkpoint
-    FUSESEARCH_MCP_TOKEN=$(openssl rand -hex 32) fusesearch mcp --root . --transport http --port 8765
+    fusesearch mcp --root . --root ../library --checkpoint grpo/checkpoint
+    fusesearch mcp --root . --transport http
     ```
 
-    The server ends with its stdin or on Ctrl-C. `docs/mcp.md` shows how to configure common coding agents.
+    It ends with its stdin or on Ctrl-C. `fusesearch install` sets coding agents up; `docs/mcp.md` has what it writes.
     """
     from fusesearch.localizers.searcher import SearchOptions, choose
 

@@ -1,6 +1,7 @@
 """`tool`, `truth` and `score`: the shapes scripts rely on, and how they fail."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -224,7 +225,12 @@ def test_the_time_shown_has_the_start(run, repo, monkeypatch):
 
 @pytest.mark.parametrize(
     ("module", "more"),
-    [("typer", ["--help"]), ("fusesearch.localizers.searcher", ["--explain"]), ("fusesearch.localizers.ranker", [])],
+    [
+        ("typer", ["--help"]),
+        ("pydantic", ["--explain"]),
+        ("fusesearch.localizers.searcher", ["--explain"]),
+        ("fusesearch.localizers.ranker", []),
+    ],
 )
 def test_ctrl_c_during_the_imports_is_one_line(module, more, tmp_path):
     code = (
@@ -270,3 +276,11 @@ def test_help_tells_the_exit_codes(run):
 
 def test_the_version_is_printed(run):
     assert run("--version").output.startswith("fusesearch 0.")
+
+
+@pytest.mark.parametrize("command", ["localize", "context", "ask", "mcp"])
+def test_help_of_a_command_for_everyday_use_fits_a_screen(run, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    short, whole = run(command, "--help").output, run(command, "--help-all").output if command != "context" else ""
+    assert len(short.strip().splitlines()) <= 40
+    assert set(re.findall(r"--[a-z-]+", short)) <= set(re.findall(r"--[a-z-]+", whole)) or command == "context"
