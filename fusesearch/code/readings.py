@@ -134,7 +134,7 @@ _TYPE_ARGUMENT = re.compile(rb"(?<=[,(])(?P<macro>\s*(?:struct|union|enum)\s)(?=
 _POINTER = re.compile(rb"\((?P<macro>\s*[A-Z][A-Z0-9_]{2,})\s*\*\s*\w+\s*\)\s*\(")
 _WORDS = re.compile(rb"\w+\s+[A-Za-z_]")
 _MAX_ARGUMENTS = 4_000
-_BEFORE = re.compile(rb"(\w+)\s*$|(\S)\s*$")
+_IN_WORDS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 _TEMPLATE = re.compile(rb"\btemplate\s*<[^;{}]*$")
 _HEAD = re.compile(rb"[A-Za-z_][\w:]*(?:<[^;{}]*?>)?\s*(?:final\s*)?(?::(?!:)|\{)")
 _NAME = re.compile(rb"[A-Za-z_~]|::|\[\[")
@@ -198,8 +198,9 @@ def _replace(source: bytearray, macro: re.Match[bytes], language: str) -> None:
     start, named = macro.span()
     end = _arguments(source, named)
     before, after = bytes(source[max(0, start - _AROUND) : start]), bytes(source[end : end + _AROUND])
-    match = _BEFORE.search(before)
-    word, mark = (match[1] or b"", match[2] or b"") if match else (b"", b"")
+    kept = before.rstrip()
+    word = kept[len(kept.rstrip(_IN_WORDS)) :]
+    mark = b"" if word else kept[-1:]
     following = after.lstrip()
     named_before = bool(word) and word not in _NO_NAMES and not word[:1].isdigit()
     begins = not before.rpartition(b"\n")[2].strip()

@@ -180,7 +180,7 @@ class Index:
         """Analyse new contents and keep their facts, also of those that were done when a caller left or pressed Ctrl-C."""
         rows: list[tuple[bytes, int, bytes]] = []
         self._on_progress(0, len(missing))
-        sources = ((digest, path, contents.pop(path, None) or self._bytes(path) or b"") for digest, path in missing.items())
+        sources = ((digest, path, contents.pop(path, b"") or self._bytes(path) or b"") for digest, path in missing.items())
         try:
             for done, (digest, data) in enumerate(analysed(sources, size), 1):
                 rows.append((digest, today, data))
