@@ -7,6 +7,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3; do \
 BIN := $(CURDIR)/.venv/bin
 STAMP := .venv/.complete
 VLLM := .venv-vllm
+VERL := .venv-verl
 CHECKPOINT ?= experiments/nano/base
 PORT ?= 8000
 DASHBOARD ?= 8501
@@ -14,7 +15,7 @@ EXPERIMENT ?= filtering
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test test-all fast lint reproduce smol base serve stop dashboard serve-model clean
+.PHONY: help env test test-all fast lint reproduce smol base serve stop dashboard serve-model verl clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +85,14 @@ $(VLLM)/.complete: tests/trials/serving/requirements.txt tests/trials/serving/ov
 	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check -c requirements.lock torch uv
 	$(VLLM)/bin/uv pip install --quiet --python $(VLLM)/bin/python -c requirements.lock \
 		--overrides tests/trials/serving/overrides.txt -r tests/trials/serving/requirements.txt
+	touch $@
+
+verl: env $(VERL)/.complete ## the environment of grpo.engine: verl, for GPUs: veRL with vLLM (15 GB)
+
+# so does veRL; on several machines, make it at the same path on each
+$(VERL)/.complete: pyproject.toml
+	test -x $(VERL)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(VERL)
+	$(BIN)/uv pip install --quiet --python $(VERL)/bin/python 'verl[vllm,fsdp]==0.9.1' polars -e .
 	touch $@
 
 clean: ## remove all that was made here: runs in MLflow and Prefect and what mining has read, too; the environment, DVC's cache and remote stay

@@ -12,12 +12,17 @@ from tasks.running.places import SNAPSHOTS
 
 def reinforce(job: Job) -> dict[str, Any]:
     """Reinforce the model that ``grpo.start`` names on the rl split."""
-    from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
-    from fusesearch.training.grpo import train_grpo
+    params, instances, repos, log = job.params, job.places["split.rl"], job.places["mine.repos"], TrainingLog(job)
+    checkpoint = checkpoint_of(params.grpo.start, params, job.places)
+    if params.grpo.engine == "verl":
+        from fusesearch.training.engines.verl_training import train_verl
 
-    snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), job.places["mine.repos"])
-    instances = job.places["split.rl"]
-    checkpoint = checkpoint_of(job.params.grpo.start, job.params, job.places)
-    figures = train_grpo(job.params, job.params.grpo, instances, checkpoint, snapshot, job.scratch, on_log=TrainingLog(job))
+        figures = train_verl(params, params.grpo, instances, checkpoint, repos, SNAPSHOTS, job.scratch, on_log=log)
+    else:
+        from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+        from fusesearch.training.grpo import train_grpo
+
+        snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), repos)
+        figures = train_grpo(params, params.grpo, instances, checkpoint, snapshot, job.scratch, on_log=log)
     publish_trained(job)
     return figures

@@ -65,7 +65,24 @@ class Step:
         return not self.error
 
 
-STEPS = ("model", "mine", "filter", "split", "rank", "synthesize", "select", "template", "sft", "grpo", "evaluate", "report")
+STEPS = (
+    *(
+        "model",
+        "mine",
+        "filter",
+        "split",
+        "rank",
+        "synthesize",
+        "select",
+        "template",
+        "sft",
+        "verl",
+        "grpo",
+        "evaluate",
+        "report",
+    ),
+)
+"""``verl`` is for profiles that train with it."""
 
 
 def rehearse(params: Params, tokenizer: Path | None, root: Path, on_step: Callable[[str, str], None]) -> Iterator[Step]:
@@ -81,6 +98,7 @@ def rehearse(params: Params, tokenizer: Path | None, root: Path, on_step: Callab
         ConfigError: the sizes of the model are not known.
         DataError: the folder of the tokenizer holds none.
     """
+    from fusesearch.training.engines import verl_config
     from fusesearch.training.serving import ENVIRONMENT
 
     folder = (root / FOLDER / params.profile).absolute()
@@ -91,9 +109,10 @@ def rehearse(params: Params, tokenizer: Path | None, root: Path, on_step: Callab
     (folder / "params.yaml").write_text(yaml.safe_dump(cut.model_dump(mode="json"), sort_keys=False), encoding="utf-8")
     write_json(folder / WANTED, {"config": config_of(params.model.base, root), "tokenizer": str(source)})
     (folder / "experiments").symlink_to((root / "experiments").absolute())
-    if (root / ENVIRONMENT).is_file():
-        (folder / ENVIRONMENT.parts[0]).symlink_to((root / ENVIRONMENT.parts[0]).absolute())
-    for name in STEPS:
+    for own in (ENVIRONMENT, verl_config.ENVIRONMENT):
+        if (root / own).is_file():
+            (folder / own.parts[0]).symlink_to((root / own.parts[0]).absolute())
+    for name in (name for name in STEPS if name != "verl" or params.grpo.engine == "verl"):
         started = time.perf_counter()
         on_step(name, "")
         error = _run(name, folder, partial(on_step, name))
@@ -121,13 +140,15 @@ def _tokenizer(params: Params, given: Path | None, root: Path) -> tuple[Path, st
 
 
 def cut_down(params: Params) -> Params:
-    """The params of the rehearsal: those of the profile with :data:`CUTS`, and transformers where vLLM is not installed."""
+    """The params of the rehearsal: those of the profile with :data:`CUTS`, transformers where vLLM is not installed, and TRL's
+    trainer: veRL's needs a GPU.
+    """
     from fusesearch.data.sources.synthetic.packages import repository_name
     from fusesearch.data.splitting import assign
     from fusesearch.evaluation.environments import environment_named
     from fusesearch.training.serving import vllm_python
 
-    changes = CUTS | {"model.base": str(MODEL)}
+    changes = CUTS | {"model.base": str(MODEL), "grpo.engine": "trl"}
     if environment_named(params.agent.toolset).issues is None:
         changes["mine.tasks"] = ["faults", "questions"]
     shares = override(params, changes, "rehearsal").split
@@ -170,12 +191,14 @@ def _figures(step: str, folder: Path) -> Iterator[str]:
     shown = {
         "mine": ("pairs",), "filter": ("instances",), "synthesize": ("candidates",), "select": ("selected",),
         "template": ("conversations", "longest", "limit"), "sft": ("sequences", "dropped_too_long", "tokens"),
-        "grpo": ("steps", "turns", "tokens_context"), "evaluate": ("held_out_instances",),
+        "verl": ("rows", "held_out"), "grpo": ("steps", "turns", "tokens_context"), "evaluate": ("held_out_instances",),
     }  # fmt: skip
     figures = read_json(path)
     for name in shown.get(step, ()):
         if name in figures:
             yield f"{figures[name]:g} {name}"
+    if "said" in figures:
+        yield str(figures["said"])
     if figures.get("refused"):
         yield f"the template refuses messages with {' and '.join(figures['refused'])}: such a message ends the stage"
 
@@ -214,7 +237,7 @@ PROGRESS = "progress: "
 
 
 def main(step: str) -> None:
-    """Run one step in the current folder: a stage, ``model`` or ``template``."""
+    """Run one step in the current folder: a stage, ``model``, ``template`` or ``verl``."""
     one_openmp_thread()
     params = load_params()
     if step in TAUGHT and params.agent.toolset == "repoqa":
@@ -235,7 +258,7 @@ def main(step: str) -> None:
             )  # fmt: skip
             write_json(job.output("metrics"), job.stage.function()(job))
         else:
-            write_json(Path(f"{step}.json"), {"model": make_model, "template": check_template}[step](params))
+            write_json(Path(f"{step}.json"), {"model": make_model, "template": check_template, "verl": ask_verl}[step](params))
     except FusesearchError as error:
         sys.exit(f"error: {error}")
 
@@ -279,6 +302,27 @@ def small(config: Mapping[str, Any], vocabulary: int) -> dict[str, Any]:
         del changed["head_dim"]
         changed["hidden_size"] = HEAD * changed["num_attention_heads"]
     return kept | changed
+
+
+def ask_verl(params: Params) -> dict[str, Any]:
+    """Write what veRL's trainer reads, and have veRL check its configuration where its environment is.
+
+    Returns figures, and what was not done. Raises :class:`ConfigError` for what veRL refuses.
+    """
+    from fusesearch.training.engines.verl_config import check, verl_python
+    from fusesearch.training.engines.verl_training import Places, prepare
+    from tasks.running.places import SNAPSHOTS
+
+    places = Places(Path.cwd(), Path(MAIN["sft.checkpoint"]).absolute(), MAIN["mine.repos"].absolute(), SNAPSHOTS.absolute())
+    trained, held_out, _ = prepare(params, params.grpo, MAIN["split.rl"], places)
+    said = "rows and configuration only: veRL's trainer was not run"
+    try:
+        python = verl_python()
+    except ConfigError:
+        return {"rows": trained, "held_out": held_out, "said": f"{said}, nor its check, for it is not installed"}
+    if refused := check(python, places.home, "grpo", params.compute.verl_options):
+        raise ConfigError(f"veRL refuses {places.home / 'grpo.yaml'}: {refused}")
+    return {"rows": trained, "held_out": held_out, "said": f"{said}, its check was"}
 
 
 FORMS = {

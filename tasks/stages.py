@@ -221,6 +221,7 @@ _ROWS = (
         inputs=("sft.checkpoint", BASE, "mine.repos", "split.rl"),
         outputs=_trained("grpo"),
         params=("grpo", "model", "agent", "tools", "seed"),
+        code=("experiments/profiles/verl", "fusesearch/training/engines/verl.py"),  # what veRL's trainer reads and runs
         models=lambda params: [params.grpo.start],
         localizers=_ranking,
         retried=True,

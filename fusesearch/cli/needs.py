@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +16,7 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from fusesearch.cli.checks import DISK_GB, Check, disk, gpus
+from fusesearch.cli.verl_needs import machines, verl_memory, verl_pieces
 from fusesearch.core.config import Params
 from fusesearch.core.cores import cores
 from fusesearch.core.errors import ArtifactError, ConfigError
@@ -94,29 +95,33 @@ def profile_checks(params: Params, root: Path, machine: Machine) -> Iterator[Che
             yield Check("memory", False, "unknown", str(error))
         else:
             needed += disk_bytes(model) / 1e9
-            yield from _memory(params, model, machine)
+            yield from _memory(params, model, machine, root)
     free = disk(root, needed)
     yield replace(free, detail=f"{free.detail}{whose}")
     yield from _pieces(params, root)
 
 
-def _memory(params: Params, model: Architecture, machine: Machine) -> Iterator[Check]:
+def _memory(params: Params, model: Architecture, machine: Machine, root: Path) -> Iterator[Check]:
     from fusesearch.training.serving import server_options
 
-    vllm = params.grpo.rollouts == "vllm" and not params.compute.servers
+    verl = params.grpo.engine == "verl"
+    vllm = params.grpo.rollouts == "vllm" and not params.compute.servers and not verl
     options = server_options(params.compute.options)
     options.enable_sleep_mode &= not params.grpo.ahead  # servers that make rollouts meanwhile do not sleep
     ranks, serve = params.compute.ranks, params.compute.serve * options.tensor_parallel_size if vllm else 0
-    wanted = max(ranks, serve)
+    nodes, wanted = machines(params, root) if verl else (1, serve)
+    wanted = max(ranks, wanted)
     seen = f"{machine.count} x {gib(machine.memory):.0f} GiB" if machine.count else "none"
     apart = bool(params.compute.servers) or (serve and machine.count >= ranks + serve)
-    if params.grpo.rollouts == "vllm" and apart and not params.grpo.ahead:
+    if params.grpo.rollouts == "vllm" and apart and not params.grpo.ahead and not verl:
         seen += "; training and servers are apart: grpo.ahead: 1 lets them work at once"
     yield Check(
         "gpu",
         machine.count >= wanted,
-        f"{wanted} needed, {seen}",
-        "use a machine that has them, or lower compute.ranks and serve",
+        f"{wanted} needed{f' on each of {nodes} machines' if verl else ''}, {seen}",
+        "use machines that have them, or compute.verl_options: [trainer.n_gpus_per_node=N]"
+        if verl
+        else "use a machine that has them, or lower compute.ranks and serve",
     )
     shared = vllm and machine.count < ranks + serve
     if vllm:
@@ -127,17 +132,20 @@ def _memory(params: Params, model: Architecture, machine: Machine) -> Iterator[C
         share = SERVER_CONTEXT / max(machine.memory, 1) if options.enable_sleep_mode else options.gpu_memory_utilization
     longest = params.agent.max_context_tokens + params.agent.max_new_tokens
     longest = min(longest, options.max_model_len or longest, model.positions)  # where a message is cut
-    yield _training(params, model, machine, "grpo", "agent.max_context_tokens", longest, share)
+    if verl:
+        yield from verl_memory(params, model, machine.memory, machine.host, root)
+    else:
+        yield _training(params, model, machine, "grpo", "agent.max_context_tokens", longest, share)
     if ranks > 1:
         yield _host(params, model, machine, ranks)
-    yield from _hours(params, model, machine)
+    yield from _hours(params, model, machine, {"grpo": nodes * wanted} if verl else {})
 
 
 def _host(params: Params, model: Architecture, machine: Machine, ranks: int) -> Check:
     """Memory of the machine itself, before the weights are shared out among ``ranks``: the first loads them whole."""
     needed = max(
         loading_bytes(model, lora=params.sft.lora.rank),
-        loading_bytes(model, lora=params.grpo.lora.rank, reference=params.grpo.kl > 0),
+        loading_bytes(model, lora=params.grpo.lora.rank, reference=params.grpo.kl > 0 and params.grpo.engine == "trl"),
     )
     detail = f"{gib(needed):,.0f} GiB while the first of {ranks} ranks loads the weights" + (
         f", this machine has {gib(machine.host):,.0f}" if machine.host else ""
@@ -247,29 +255,29 @@ def _length(params: Params) -> int:
     return min(ROLLOUT_TOKENS, params.agent.max_context_tokens // 2)
 
 
-def _hours(params: Params, model: Architecture, machine: Machine) -> Iterator[Check]:
+def _hours(params: Params, model: Architecture, machine: Machine, gpus_of: Mapping[str, int]) -> Iterator[Check]:
+    """Hours of training on ``compute.ranks`` GPUs, or as many as ``gpus_of`` has for a stage."""
     peak = peak_of(machine.name)
     if peak is None:
         yield Check("hours", True, f"not known for {machine.name or 'a machine without a GPU'}: see --gpus")
         return
     length, grpo = _length(params), params.grpo
     rollouts = grpo.prompts_per_step * grpo.group
-    forwards = int(grpo.kl > 0)  # of the reference
+    forwards = (grpo.kl > 0) + (grpo.engine == "verl")  # of the reference, and of the policy before the step
     spans = {
-        "sft hours": (
+        "sft": (
             f"for each 1,000 trajectories of {length:,} tokens",
             training_flop(model, length, 1000) * params.sft.epochs,
         ),
-        "grpo hours": (
+        "grpo": (
             f"of training for {grpo.steps} steps of {rollouts} rollouts of {length:,} tokens",
             training_flop(model, length, rollouts, forwards) * grpo.steps,
         ),
     }
     for name, (what, flop) in spans.items():
-        low, high = training_hours(model, flop, peak * params.compute.ranks)
-        yield Check(
-            name, True, f"{low:,.2f} to {high:,.2f} {what} on {params.compute.ranks} x {machine.name}; the length is assumed"
-        )
+        gpus = gpus_of.get(name, params.compute.ranks)
+        low, high = training_hours(model, flop, peak * gpus)
+        yield Check(f"{name} hours", True, f"{low:,.2f} to {high:,.2f} {what} on {gpus} x {machine.name}; the length is assumed")
 
 
 def _processor_hours(params: Params, root: Path) -> Iterator[Check]:
@@ -312,6 +320,8 @@ def _pieces(params: Params, root: Path) -> Iterator[Check]:
         flash = any(find_spec(name) for name in ("flash_attn", "kernels"))
         yield Check("flash attention", flash, "for sft.padding_free", "pip install kernels, or set sft.padding_free to false")
     teacher = params.teacher
+    if params.grpo.engine == "verl":
+        yield from verl_pieces(params, root)
     if "vllm" in (params.grpo.rollouts, params.evaluate.rollouts) or (teacher.localizer == "model" and not teacher.base_url):
         yield from _servers(params)
     if teacher.localizer == "model":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Instance
@@ -25,21 +26,22 @@ def load_tasks(
 
 
 def open_tasks(
-    repos: Path | str, cache: Path | str, settings: Path | str | None = None, reward: str = "fusesearch"
+    repos: Path | str, cache: Path | str, settings: Path | str | None = None, reward: str = "fusesearch", **weights: float
 ) -> SearchTasks:
     """Tasks without instances yet: :meth:`~fusesearch.training.environment.SearchTasks.of` adds them.
 
     ``repos`` has a bare repository ``OWNER__NAME.git`` for each, and ``cache`` is where snapshots of their commits are kept.
     ``settings`` is the folder of a checkpoint whose ``fusesearch.json`` has the limits of an episode; without it, the usual ones
-    apply. Raises :class:`ConfigError` for an unknown reward and :class:`ArtifactError` for malformed settings.
+    apply. ``weights`` are those of the reward: ``alpha``, ``beta``, ``gamma``. Raises :class:`ConfigError` for an unknown reward
+    and :class:`ArtifactError` for malformed settings.
     """
     tools, agent = settings_of(Path(settings)) if settings is not None else (Tools(), Agent())
     snapshot = partial(instance_snapshot, SnapshotStore(Path(cache)), Path(repos))
-    return SearchTasks({}, snapshot, agent, tools, make_reward(reward))
+    return SearchTasks({}, snapshot, agent, tools, make_reward(reward, **weights))
 
 
 @lru_cache(maxsize=1024)
-def task_of(instance: str, **where: str) -> SearchTasks:
+def task_of(instance: str, **where: Any) -> SearchTasks:
     """The task of one instance in JSON, for engines that hand over a row at a time; ``where`` are the arguments of
     :func:`open_tasks`. Raises :class:`DataError` if its truth is not exact.
     """

@@ -175,8 +175,16 @@ class Validation(Section):
 
 
 class Grpo(Rewarded):
-    """GRPO with TRL's GRPOTrainer over the project's own rollouts (FuseSearch B.3)."""
+    """GRPO over the project's own episodes (FuseSearch B.3)."""
 
+    engine: Literal["trl", "verl"] = Field(
+        "trl", description="whose trainer: TRL's, on this machine, or veRL's, on one machine or several (docs/environment.md)"
+    )
+    verl_config: str = Field(
+        "search",
+        description="verl: the configuration of experiments/profiles/verl for what this section has no word for: machines, "
+        "memory, lengths, the rest of the loss",
+    )
     start: Literal["sft", "base"] = Field(
         "sft", description="the model that is trained: that of the sft stage, or the base model"
     )
@@ -214,6 +222,21 @@ class Grpo(Rewarded):
     validation: Validation = Validation()
 
     @model_validator(mode="after")
+    def _verl_can_do_it(self) -> Grpo:
+        only_trl = {
+            "optimizer: muon": self.optimizer != "adamw",
+            "lora": self.lora.rank,
+            "renamed": self.renamed,
+            "averaged": self.averaged,
+            "ahead": self.ahead,
+            "judge": self.judge.model,
+            "search: mcts": self.search.kind != "independent",
+        }
+        if self.engine == "verl" and (asked := [name for name, value in only_trl.items() if value]):
+            raise ValueError(f"engine verl trains without {', '.join(asked)}: that takes engine trl")
+        return self
+
+    @model_validator(mode="after")
     def _steps_are_whole_batches(self) -> Grpo:
         size = self.prompts_per_step * self.group
         if not self.tokens_per_pass and size % min(self.micro_batch, size):
@@ -241,6 +264,12 @@ class Compute(Section):
         1, ge=1, description="vLLM servers to start, each on a GPU of its own, or on the CPU of a machine without one"
     )
     options: list[str] = Field([], description="further options of `vllm serve` for them")
+    ray_address: str = Field(
+        "", description="a running Ray cluster for grpo.engine: verl; empty: that of RAY_ADDRESS, else a Ray of this machine"
+    )
+    verl_options: list[str] = Field(
+        [], description="options of veRL (Hydra) that win over all others, such as trainer.nnodes=2: of machines and memory"
+    )
     weights: str = Field(
         "",
         description="folder for weights on their way to the servers, which must see it: /dev/shm/NAME on one machine, on a "

@@ -15,11 +15,11 @@ from fusesearch.training.environment import SearchTasks
 from fusesearch.training.loading import open_tasks
 
 
-def write_rows(instances: Iterable[Instance], tasks: SearchTasks, out: Path) -> None:
+def write_rows(instances: Iterable[Instance], tasks: SearchTasks, out: Path, held_out: bool = False) -> None:
     """Write a Parquet file with a row for each of the ``instances`` that ``tasks`` can have.
 
     ``prompt`` has the opening messages, by which veRL measures a row, and ``extra_info.instance`` the instance, which
-    :class:`~fusesearch.training.engines.verl.SearchLoop` runs.
+    :class:`~fusesearch.training.engines.verl.SearchLoop` runs. ``held_out``: they are for validation.
     """
     import polars as pl
 
@@ -28,7 +28,7 @@ def write_rows(instances: Iterable[Instance], tasks: SearchTasks, out: Path) -> 
     for number, row in enumerate(tasks.of(known.values()).prompts()):
         instance = known[row["prompt"][0]["instance_id"]]
         prompt = [{name: message[name] for name in ("role", "content")} for message in row["prompt"]]
-        extra = {"index": number, "instance": instance.model_dump_json()}
+        extra = {"index": number, "instance": instance.model_dump_json(), "held_out": held_out}
         rows.append({"data_source": "fusesearch", "agent_name": "fusesearch", "prompt": prompt, "extra_info": extra})
     with replacing(out) as path:
         pl.DataFrame(rows).write_parquet(path)

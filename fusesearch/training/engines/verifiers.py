@@ -71,7 +71,9 @@ class SearchTaskset(vf.Taskset[SearchTask, SearchConfig]):
     def load(self) -> list[SearchTask]:
         """One task per instance with an exact truth."""
         given = self.config
-        where = {name: str(value) for name in ("repos", "cache", "settings", "reward") if (value := getattr(given, name))}
+        where: dict[str, Any] = {
+            name: str(value) for name in ("repos", "cache", "settings", "reward") if (value := getattr(given, name))
+        }
         rows = {row.instance_id: row.model_dump_json() for row in read_instances(given.instances)}
         tasks = open_tasks(**where).of(Instance.model_validate_json(row) for row in rows.values())
         made = []

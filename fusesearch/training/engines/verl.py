@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import uuid
+from pathlib import Path
 from typing import Any
 
 from fusesearch.agents.models import chat
 from fusesearch.agents.models.base import Completion, Message, Sampling
 from fusesearch.core.errors import ConfigError, InfrastructureError, ModelUnavailable
 from fusesearch.core.schema import Tokens, Usage
+from fusesearch.training.engines.scores import Noted
 from fusesearch.training.loading import task_of
 
 try:
@@ -66,15 +70,22 @@ class ServerModel:
 class SearchLoop(AgentLoopBase):
     """Registered as ``fusesearch`` by ``loop.yaml``; the ``fusesearch`` section of veRL's configuration has the arguments of
     :func:`~fusesearch.training.loading.open_tasks`, and a row its instance (:mod:`fusesearch.training.engines.rows`).
+
+    Where that section has ``scores``, a folder, all metrics of every episode are noted there: veRL logs the reward alone.
     """
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput:
         """One episode. Raises :class:`InfrastructureError` where it has no reward, and veRL drops the prompt's group."""
-        tasks = task_of(row["extra_info"]["instance"], **self.config.fusesearch)
+        where = dict(self.config.fusesearch)
+        scores, of = where.pop("scores", None), row["extra_info"]
+        tasks = task_of(of["instance"], **where)
         (name,) = tasks.instances
         limits = self.rollout_config.prompt_length, self.rollout_config.response_length
         policy = ServerModel(self.server_manager, self.tokenizer, dict(sampling_params), *limits)
         done = await tasks.rollout(name, policy, Sampling(max_new_tokens=tasks.agent.max_new_tokens))
+        if scores:
+            noted = Noted(step=int(row["global_steps"]), held_out=bool(of.get("held_out")), score=done.score)
+            noted.append(Path(scores) / f"{socket.gethostname()}-{os.getpid()}.jsonl")
         if done.score.reward is None:
             raise InfrastructureError(f"{name}: {done.score.error}")
         trajectory = done.trajectory

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from fusesearch.cli import checks, needs
 from fusesearch.cli.needs import Machine, profile_checks
 from fusesearch.cli.profiles import load_profile, names
 from fusesearch.core.config import parse_params
+from fusesearch.core.overrides import override
 from tests.fakes.endpoint import Endpoint, scripted
 
 ROOT = Path(__file__).parents[3]
@@ -244,7 +246,7 @@ def test_more_ranks_than_the_machine_has_gpus_are_a_hint():
 
 def test_a_server_must_hold_one_request_and_at_least_an_episode(checkout):
     def vllm(options):
-        params = load_profile("paper-30b", ROOT)
+        params = override(load_profile("paper-30b", ROOT), {"grpo.engine": "trl"}, "test")
         compute = params.compute.model_copy(update={"options": options})
         checks = profile_checks(params.model_copy(update={"compute": compute}), ROOT, machine(8, 80))
         return {check.name: check for check in checks}["vllm memory"]
@@ -254,6 +256,48 @@ def test_a_server_must_hold_one_request_and_at_least_an_episode(checkout):
     assert not vllm(["--max-model-len", "81920", "--gpu-memory-utilization", "0.7"]).ok
     assert vllm(["--max-model-len", "81920", "--gpu-memory-utilization", "0.7", "-tp", "2"]).ok
     assert "agent.max_context_tokens: 8192" in vllm(["--max-model-len=8192"]).hint
+
+
+def verl(**settings):
+    params = override(load_profile("paper-30b", ROOT), settings, "test")
+    return {check.name: check for check in profile_checks(params, ROOT, replace(machine(8, 80), host=900 * 2**30))}
+
+
+def test_verl_shares_a_model_out_over_the_gpus_of_all_machines():
+    checks = verl()
+    assert checks["gpu"].detail == "8 needed on each of 4 machines, 8 x 80 GiB"
+    assert all(checks[name].ok for name in ("gpu", "grpo memory", "vllm memory", "grpo host memory"))
+    assert "on each of 4 x 8 GPUs at 20,480 tokens a pass" in checks["grpo memory"].detail
+    assert "holds 64 rollouts of 15,000 tokens at once: 512 on all 8, of 256 of a step" in checks["vllm memory"].detail
+    assert "469 steps of 256 rollouts of 15,000 tokens on 32 x NVIDIA H100" in checks["grpo hours"].detail
+    assert "grpo lengths" not in checks
+
+
+def test_what_verl_has_no_room_for_names_its_options():
+    one = verl(**{"compute.verl_options": ["trainer.nnodes=1", "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=40960"]})
+    assert one["grpo memory"].hint.startswith("compute.verl_options: [actor_rollout_ref.actor.ppo_max_token_len_per_gpu=")
+    kept = "actor_rollout_ref.actor.fsdp_config"
+    beside = [f"{kept}.optimizer_offload=false", f"{kept}.param_offload=false", "trainer.nnodes=1"]
+    beside = verl(**{"compute.verl_options": [*beside, "actor_rollout_ref.rollout.gpu_memory_utilization=0.9"]})
+    assert not beside["vllm memory"].ok
+    assert "beside 42.7 GiB of training on each" in beside["vllm memory"].detail
+    assert "gpu_memory_utilization=0.45" in beside["vllm memory"].hint
+    short = verl(**{"compute.verl_options": ["data.max_response_length=1024"]})["grpo lengths"]
+    assert (short.ok, short.detail.partition(",")[0]) == (False, "50")
+
+
+def test_verl_and_its_cluster_are_looked_for(tmp_path, monkeypatch):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    checks = verl()
+    assert "`make verl` makes its environment" in checks["verl"].hint
+    assert checks["ray"].detail == "no address of a cluster of 4 machines"
+    assert "`ray start --head`" in checks["ray"].hint
+    assert "ray" not in verl(**{"compute.verl_options": ["trainer.nnodes=1"]})
+    with socket.socket() as head:
+        head.bind(("127.0.0.1", 0))
+        head.listen()
+        assert verl(**{"compute.ray_address": f"127.0.0.1:{head.getsockname()[1]}"})["ray"].ok
+    assert not verl(**{"compute.ray_address": "127.0.0.1:9"})["ray"].ok
 
 
 def test_another_machine_can_be_asked_for(run, monkeypatch):

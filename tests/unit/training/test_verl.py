@@ -1,0 +1,141 @@
+"""What veRL gets, and what is read of what it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fusesearch.cli.profiles import load_profile
+from fusesearch.core.config import Params, parse_params
+from fusesearch.core.errors import ConfigError
+from fusesearch.core.overrides import override
+from fusesearch.core.schema import Score
+from fusesearch.training.engines.scores import Noted, noted
+from fusesearch.training.engines.verl_config import configured
+from fusesearch.training.engines.verl_training import FIGURES, Places, command, configuration, figures_of, last_error, metrics_of
+
+ROOT = Path(__file__).parents[3]
+WRITTEN = Path(__file__).with_name("verl_metrics.jsonl")
+"""What veRL 0.9.1's file logger wrote in two steps on a CPU, with a validation before the first and after each."""
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def written(params: Params, **settings: object) -> dict:
+    changed = override(params, {"grpo.engine": "verl", **settings}, "test")
+    places = Places(Path("/out"), Path("/sft"), Path("/repos"), Path("/cache"))
+    return configuration(changed, changed.grpo, places, 2, 500)
+
+
+def test_lines_of_the_real_logger_become_columns_of_our_curve() -> None:
+    rows = dict(metrics_of(WRITTEN))
+    assert list(rows) == [0, 1, 2]
+    assert figures_of(rows[0]) == {}  # of a validation alone
+    figures = figures_of(rows[1])
+    assert set(figures) == {*FIGURES, "train_seconds", "tokens_per_second"}
+    assert figures["loss"] == pytest.approx(-0.04512161)
+    assert figures["reward"] == pytest.approx(0.52617186)
+    assert figures["learning_rate"] == 5e-5
+    assert figures["train_seconds"] == pytest.approx(3.04645239 + 2.34546042 + 8.34237894)
+    assert figures["tokens_per_second"] == pytest.approx(7246 / 13.73429175, rel=1e-6)
+
+
+def test_a_line_that_is_not_whole_yet_is_read_later(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    assert list(metrics_of(path)) == []
+    whole = WRITTEN.read_text()
+    path.write_text(whole[:-10])
+    assert [step for step, _ in metrics_of(path)] == [0, 1]
+
+
+def test_scores_of_a_step_come_by_instance_and_without_what_a_kill_cut_off(tmp_path: Path) -> None:
+    for process, (name, step) in enumerate([("b", 1), ("a", 1), ("a", 11), ("a", 2)]):
+        Noted(step=step, held_out=False, score=Score(instance_id=name, reward=0.5)).append(tmp_path / f"{process % 2}.jsonl")
+    with (tmp_path / "0.jsonl").open("a") as file:
+        file.write('{"step":1,"held_out":fal')
+    assert [(row.step, row.score.instance_id) for row in noted(tmp_path, 1)] == [(1, "a"), (1, "b")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            "\x1b[36m(TaskRunner pid=7)\x1b[0m ValueError: Total available GPUs 8 is less\nShutting down\n",
+            "ValueError: Total available GPUs 8 is less",
+        ),
+        (
+            "ray.exceptions.RayTaskError(ValueError): \x1b[36mray::run()\x1b[39m\n  File x\ntorch.OutOfMemoryError: no memory\n",
+            "torch.OutOfMemoryError: no memory",
+        ),
+        ("Killed\n\n", "Killed"),
+        ("", "it wrote nothing"),
+    ],
+)
+def test_the_error_of_a_log_is_its_last_exception(tmp_path: Path, lines: str, said: str) -> None:
+    (tmp_path / "log").write_text(lines)
+    assert last_error(tmp_path / "log") == said
+
+
+@pytest.mark.parametrize("name", ["paper-30b", "tooltrain-32b"])
+def test_a_profile_and_its_configuration_agree(name: str) -> None:
+    params = load_profile(name, ROOT)
+    assert params.grpo.engine == "verl"
+    said, laid = configured(params.grpo.verl_config), written(params)
+    assert said["data.max_prompt_length"] + said["data.max_response_length"] == params.agent.max_context_tokens
+    assert said["data.train_batch_size"] == laid["data"]["train_batch_size"]
+    assert said["actor_rollout_ref.rollout.n"] == laid["actor_rollout_ref"]["rollout"]["n"]
+    assert said["actor_rollout_ref.rollout.temperature"] == laid["actor_rollout_ref"]["rollout"]["temperature"]
+    assert float(said["actor_rollout_ref.actor.optim.lr"]) == laid["actor_rollout_ref"]["actor"]["optim"]["lr"]
+    assert said["actor_rollout_ref.actor.use_kl_loss"] is laid["actor_rollout_ref"]["actor"]["use_kl_loss"]
+    assert said["fusesearch.reward"] == laid["fusesearch"]["reward"]
+
+
+def test_params_are_laid_over_the_configuration() -> None:
+    validated = {"every": 5, "prompts": 8, "keep_best": True}
+    laid = written(Params(), **{"grpo.steps": 30, "grpo.alpha": 0.5, "grpo.kl": 0.0, "grpo.validation": validated, "seed": 7})
+    assert laid["defaults"] == ["search", "_self_"]
+    assert laid["fusesearch"] == {
+        "repos": "/repos", "cache": "/cache", "settings": "/out/verl", "reward": "fusesearch",
+        "alpha": 0.5, "beta": 0.0, "gamma": 0.2, "scores": "/out/verl/attempt-2/scores",
+    }  # fmt: skip
+    trainer = laid["trainer"]
+    assert (trainer["total_training_steps"], trainer["total_epochs"]) == (30, 1)  # 62 steps of 8 prompts in an epoch of 500
+    assert (trainer["save_freq"], trainer["test_freq"], trainer["max_actor_ckpt_to_keep"]) == (5, 5, None)
+    assert laid["data"]["seed"] == laid["actor_rollout_ref"]["rollout"]["seed"] == 7
+    assert laid["actor_rollout_ref"]["actor"]["use_kl_loss"] is False
+    variables = laid["ray_kwargs"]["ray_init"]["runtime_env"]["env_vars"]
+    assert variables["VERL_FILE_LOGGER_PATH"] == "/out/verl/attempt-2/metrics.jsonl"
+    assert variables["PYTHONPATH"].startswith(str(ROOT))
+    json.dumps(laid)
+
+
+def test_options_end_the_command_line() -> None:
+    places = Places(Path("/out"), Path("/sft"), Path("/repos"), Path("/cache"))
+    line = command(Path("/env/bin/python"), places, ["trainer.nnodes=2"])
+    assert line == [
+        "/env/bin/python", "-m", "verl.trainer.main_ppo",
+        "--config-dir", "/out/verl", "--config-name", "grpo", "trainer.nnodes=2",
+    ]  # fmt: skip
+
+
+def test_a_configuration_is_read_with_those_it_is_made_of() -> None:
+    said = configured("fusesearch-30b-a3b", ["trainer.nnodes=2", "+trainer.x=[1]"])
+    assert (said["trainer.nnodes"], said["trainer.n_gpus_per_node"], said["trainer.x"]) == (2, 8, [1])
+    assert said["actor_rollout_ref.rollout.name"] == "vllm"
+    with pytest.raises(ConfigError, match="'nnodes' is not KEY=VALUE"):
+        configured("search", ["nnodes"])
+    with pytest.raises(
+        ConfigError, match=r"no experiments/profiles/verl/loop.yaml: use one of fusesearch-30b-a3b, fusesearch-4b"
+    ):
+        configured("loop")
+
+
+def test_what_only_our_own_trainer_does_is_refused() -> None:
+    asked = {"engine": "verl", "lora": {"rank": 8}, "renamed": 0.5, "optimizer": "muon"}
+    with pytest.raises(ConfigError, match="engine verl trains without optimizer: muon, lora, renamed: that takes engine trl"):
+        parse_params({"grpo": asked})
