@@ -93,7 +93,7 @@ _init = torch.distributed.init_process_group
 
 
 def _init_process_group(backend: str | None = None, **options: Any) -> None:
-    """``verl/utils/distributed.py:93`` names a backend for the processor and one for the device, here twice the same."""
+    """``verl/utils/distributed.py:89`` names a backend for the processor and one for the device, here twice the same."""
     _init("gloo" if backend == "cpu:gloo,cpu:gloo" else backend, **options)
 
 
