@@ -156,7 +156,8 @@ def gradient(base: Path, kept: list[dict[str, Any]], temperature: float) -> tupl
         part = -(advantage * (own - own.detach()).exp() * torch.tensor(row["mask"])).sum() / tokens
         part.backward()
         loss += float(part.detach())
-    return loss, float(torch.sqrt(sum((weight.grad**2).sum() for weight in model.parameters())))
+    grads = [weight.grad.flatten() for weight in model.parameters() if weight.grad is not None]
+    return loss, float(torch.cat(grads).norm())
 
 
 @pytest.mark.rare
