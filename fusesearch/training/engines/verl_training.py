@@ -20,7 +20,6 @@ from typing import Any
 
 import yaml
 
-import fusesearch
 from fusesearch.core import child
 from fusesearch.core.config import Grpo, Params
 from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
@@ -109,7 +108,7 @@ def configuration(params: Params, section: Grpo, places: Places, attempt: int, p
         raise DataError(f"{prompts} prompts are fewer than grpo.prompts_per_step: lower it to {prompts} or less")
     checked, folder = section.validation, places.attempt(attempt)
     rows, weights = places.home / "rows", {name: getattr(section, name) for name in ("alpha", "beta", "gamma")}
-    library = str(Path(fusesearch.__file__).parents[1])
+    library = str(Path(__file__).parents[3])
     variables = {
         "VERL_FILE_LOGGER_PATH": str(folder / "metrics.jsonl"),
         "PYTHONPATH": os.pathsep.join(filter(None, [library, os.environ.get("PYTHONPATH")])),
