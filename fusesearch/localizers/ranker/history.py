@@ -67,15 +67,16 @@ def history_of(index: Index, words: Mapping[str, float]) -> History | None:
     having = Counter(word for words in shared_by for word in words)
     idf = {word: weight * math.log(1 + len(commits) / (1 + having[word])) for word, weight in wanted.items()}
     history = History()
-    changes: Counter[str] = Counter()
+    changes = Counter(path for commit in commits for path in commit.files)
     best: dict[str, float] = defaultdict(float)
     for age, (commit, both) in enumerate(zip(commits, shared_by, strict=True)):
         likeness = sum(idf[word] for word in both) / math.sqrt(10 + len(commit.words))
+        recent = 1 / (1 + age / 20)
         for path in commit.files:
-            history.recent.setdefault(path, 1 / (1 + age / 20))
-            changes[path] += 1
-            if likeness:
-                history.words[path] = history.words.get(path, 0.0) + likeness**2 / math.sqrt(len(commit.files))
+            history.recent.setdefault(path, recent)
+        share = likeness**2 / math.sqrt(len(commit.files) or 1)
+        for path in commit.files if likeness else ():
+            history.words[path] = history.words.get(path, 0.0) + share
             if likeness > best[path]:
                 best[path] = likeness
                 history.similar[path] = commit.id[:10]
