@@ -38,14 +38,14 @@ def readings(data: bytes, language: str) -> Iterator[tuple[str, bytes]]:
     """Other readings of a source that does not parse, from the nearest to the farthest, each with its grammar."""
     if language in ("c", "cpp", "csharp"):
         plain = _plain(data, language)
-        even, one = one_branch(plain, 0, uneven=True), one_branch(plain, 0)
+        even = one_branch(plain, 0, uneven=True)
         if language == "csharp":
             yield language, even
-            yield language, one
+            yield language, one_branch(plain, 0)
             return
-        one = without_macros(one, language)
         yield language, without_macros(even, language)
         yield language, even
+        one = without_macros(one_branch(plain, 0), language)
         yield language, one
         if language == "c":
             yield "cpp", one  # which has functions without a type: TEST_BEGIN(name) {
