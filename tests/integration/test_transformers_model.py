@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
 
 from fusesearch.agents.models import chat, transformers
 from fusesearch.agents.models.base import Completion, Message, Sampling
@@ -149,3 +150,16 @@ def test_every_id_of_the_generation_config_ends_a_message(checkpoint: Path) -> N
     assert ended.tokens
     assert (ended.finish_reason, ended.tokens.completion_ids) == ("stop", free.tokens.completion_ids[: first + 1])
     assert ended.text == model.tokenizer.decode(free.tokens.completion_ids[:first])
+
+
+def test_experts_that_were_trained_with_a_loss_of_their_router_sample(checkpoint: Path) -> None:
+    tokenizer = TransformersModel.load(checkpoint).tokenizer
+    config = Qwen3MoeConfig(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, moe_intermediate_size=32, num_hidden_layers=2,
+        num_attention_heads=2, num_key_value_heads=1, head_dim=16, num_experts=4, num_experts_per_tok=2,
+        output_router_logits=True, eos_token_id=tokenizer.eos_token_id,
+    )  # fmt: skip
+    model = Qwen3MoeForCausalLM(config).eval()
+    played = asyncio.run(many(TransformersModel(model, tokenizer), ISSUES, Sampling(max_new_tokens=6, seed=5)))
+    assert all(message.tokens for messages in played for message in messages if message.role == "assistant")
+    assert model.config.output_router_logits

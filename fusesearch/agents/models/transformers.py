@@ -61,6 +61,8 @@ class TransformersModel:
         self.tokenizer = tokenizer
         self.max_batch = max_batch
         self._ends = end_ids(model, tokenizer)
+        # a mixture of experts that TRL trained has it on, and computes a loss that a cache does not fit
+        self._plain = {"output_router_logits": False} if getattr(model.config, "output_router_logits", False) else {}
         self._kept = KeptRows(CACHE_TOKENS)
         self._queue: list[_Request] = []
         self._worker: asyncio.Task[None] | None = None
@@ -191,7 +193,7 @@ class TransformersModel:
         for step in range(limit):
             output = self.model(
                 input_ids=step_ids, attention_mask=attention, position_ids=step_positions,
-                past_key_values=cache, use_cache=True, logits_to_keep=1,
+                past_key_values=cache, use_cache=True, logits_to_keep=1, **self._plain,
             )  # fmt: skip
             token, logprob = _draw(output.logits[:, -1].float(), batch[0].sampling, uniform[rows, step])
             for row, new, value in zip(rows, token.tolist(), logprob.tolist(), strict=True):
@@ -246,7 +248,7 @@ class TransformersModel:
             cache.fill([kept], done)
         if done < len(ids):
             new = torch.tensor([ids[done:]]).to(self.model.device)
-            self.model(input_ids=new, past_key_values=cache, use_cache=True, logits_to_keep=1)
+            self.model(input_ids=new, past_key_values=cache, use_cache=True, logits_to_keep=1, **self._plain)
         return cache.row(0, 0, len(ids))
 
     def _keep(
