@@ -161,6 +161,7 @@ def gradient(base: Path, kept: list[dict[str, Any]], temperature: float) -> tupl
 
 
 @pytest.mark.rare
+@pytest.mark.timeout(3600)
 def test_the_real_trainer_makes_a_step_on_a_cpu_and_goes_on_with_the_next(
     tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
