@@ -85,6 +85,7 @@ def test_it_goes_on_after_the_last_saved_step(
     assert figures["steps"] == 3
 
 
+@pytest.mark.rare
 def test_without_a_saved_step_it_begins_again(
     project: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,6 +121,7 @@ def test_a_checkpoint_that_is_missing_is_one_line(
         run(params, instances, base)
 
 
+@pytest.mark.rare
 def test_shards_that_are_missing_are_one_line(project: Path, params: Params, instances: Path, base: Path) -> None:
     run(params, instances, base)
     Path("out/verl/checkpoints/global_step_3/actor/fsdp_config.json").unlink()
