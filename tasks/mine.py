@@ -49,10 +49,10 @@ def source_of(params: Params, scratch: Path) -> Source:
     """The source that the params name."""
     match params.mine.source:
         case "github":
-            from fusesearch.data.contamination import read_benchmark
+            from fusesearch.data.contamination import barred_instances
             from fusesearch.data.sources.github import GitHub
 
-            barred = {row.repo for path in params.split.benchmarks for row in read_benchmark(path)}
+            barred = {row.repo for path in params.split.benchmarks for row in barred_instances(path)}
             return GitHub(params.mine.github, KEPT / "github", params.mine.workers, barred)
         case "git":
             from fusesearch.data.sources.git import LocalGit

@@ -40,7 +40,7 @@ class HeldOut:
         if rules.near_duplicate is not None and rules.benchmarks:
             known.near_issues, known.near_patches = Similar(rules.near_duplicate), Similar(rules.near_duplicate)
         for path in rules.benchmarks:
-            known.add(read_benchmark(path), near=True)
+            known.add(barred_instances(path), near=True)
         return known
 
     def add(self, instances: Iterable[Instance], *, repositories: bool = True, near: bool = False) -> None:
@@ -98,8 +98,8 @@ def decontaminated(instances: Iterable[Instance], known: HeldOut, dropped: list[
             yield instance
 
 
-def read_benchmark(path: Path) -> Iterator[Instance]:
-    """Instances of a benchmark in the SWE-bench schema: ``.jsonl``, ``.json`` or ``.parquet``.
+def barred_instances(path: Path) -> Iterator[Instance]:
+    """Instances of a file of ``split.benchmarks``, in the SWE-bench schema: ``.jsonl``, ``.json`` or ``.parquet``.
 
     Raises :class:`ArtifactError` with file and row for unreadable data.
     """

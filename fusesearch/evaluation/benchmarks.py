@@ -78,14 +78,17 @@ def read_benchmark(path: Path) -> list[Instance]:
 
     Raises :class:`DataError` for a file that cannot be read, and for a duplicate instance.
     """
-    import polars as pl
-
-    is_ours = path.suffix == ".parquet" and set(INSTANCE_COLUMNS) <= set(pl.read_parquet_schema(path))
-    rows = read_instances(path) if is_ours else list(_theirs(path))
+    rows = read_instances(path) if path.suffix == ".parquet" and _is_ours(path) else list(_theirs(path))
     ids = [row.instance_id for row in rows]
     if twice := next((name for name in ids if ids.count(name) > 1), None) if len(set(ids)) < len(ids) else None:
         raise DataError(f"{path}: duplicate instance {twice}")
     return rows
+
+
+def _is_ours(table: Path) -> bool:
+    import polars as pl
+
+    return set(INSTANCE_COLUMNS) <= set(pl.read_parquet_schema(table))
 
 
 def _theirs(path: Path) -> Iterator[Instance]:

@@ -69,9 +69,13 @@ class SearchTasks:
 
     def of(self, instances: Iterable[Instance]) -> SearchTasks:
         """The same with those ``instances`` that have an exact truth. Raises :class:`DataError` if none has."""
-        own = environment_named(self.agent.toolset).trainable(instances)
+        environment = environment_named(self.agent.toolset)
+        own = environment.trainable(instances)
         if not own:
-            raise DataError(f"there is no instance for agent.toolset {self.agent.toolset} with an exact truth")
+            kinds = " and ".join(kind for kind in ("issues", "questions") if getattr(environment, kind))
+            raise DataError(
+                f"none of the instances is for agent.toolset {self.agent.toolset}: it takes {kinds} with an exact truth"
+            )
         return replace(self, instances={row.instance_id: row for row in pre_searched(own, self.snapshot, self.agent)})
 
     def prompts(self, ids: Iterable[str] | None = None) -> list[dict[str, Any]]:

@@ -310,8 +310,7 @@ def server_options(options: Sequence[str]) -> argparse.Namespace:
 
 
 def _change(address: str, weights: Path, slept: bool) -> str:
-    """Change a server's weights in place, and return the name of those it had. ``slept``: it may be
-    asleep.
+    """Change a server's weights in place, and return the name of those it had. ``slept``: it may be asleep.
 
     Running requests wait meanwhile and keep the keys and values of their past.
     """

@@ -72,7 +72,7 @@ def test_the_script_of_the_page_trains(
 
 
 def test_what_cannot_be_loaded_is_one_line(tmp_path: Path, instances: Path, tasks: SearchTasks) -> None:
-    with pytest.raises(DataError, match=r"there is no instance for agent\.toolset fusesearch with an exact truth"):
+    with pytest.raises(DataError, match=r"is for agent\.toolset fusesearch: it takes issues with an exact truth"):
         tasks.of([row.model_copy(update={"truth": QUESTION}) for row in tasks.instances.values()])
     with pytest.raises(ConfigError, match="reward 'f2' is unknown"):
         load_tasks(instances, tmp_path / "repos", tmp_path / "snapshots", reward="f2")

@@ -13,7 +13,7 @@ from fusesearch.core.config import Split
 from fusesearch.core.errors import ArtifactError, ConfigError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import write_instances
-from fusesearch.data.contamination import read_benchmark
+from fusesearch.data.contamination import barred_instances
 from fusesearch.data.similarity import issue_digest, patch_digest
 from fusesearch.data.splitting import SPLITS, TableSplit, assign, check_filled, counts_of, plan_splits
 
@@ -128,7 +128,7 @@ def test_benchmarks_are_read_from_every_format(tmp_path: Path):
     (tmp_path / "b.jsonl").write_text("\n".join(i.model_dump_json() for i in rows))
     write_instances(tmp_path / "b.parquet", rows)
     for name in ("b.json", "b.jsonl", "b.parquet"):
-        assert [i.instance_id for i in read_benchmark(tmp_path / name)] == [i.instance_id for i in rows]
+        assert [i.instance_id for i in barred_instances(tmp_path / name)] == [i.instance_id for i in rows]
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,9 @@ def test_benchmarks_are_read_from_every_format(tmp_path: Path):
 def test_a_benchmark_that_cannot_be_read_is_named(tmp_path: Path, name, content):
     (tmp_path / name).write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(ArtifactError, match=name):
-        list(read_benchmark(tmp_path / name))
+        list(barred_instances(tmp_path / name))
     with pytest.raises(ArtifactError, match=r"none\.jsonl is missing"):
-        list(read_benchmark(tmp_path / "none.jsonl"))
+        list(barred_instances(tmp_path / "none.jsonl"))
 
 
 def test_digests_see_through_wording_of_the_same_thing():

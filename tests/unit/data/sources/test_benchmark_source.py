@@ -8,7 +8,7 @@ import pytest
 
 from fusesearch.core.config import BenchmarkSource
 from fusesearch.core.errors import ConfigError, DataError
-from fusesearch.data.contamination import read_benchmark
+from fusesearch.data.contamination import barred_instances
 from fusesearch.data.sources.benchmark import Benchmark
 from fusesearch.data.swe_bench import instances, read_rows
 from tests.fakes.git import committed, git
@@ -52,7 +52,7 @@ def test_the_columns_of_multi_swe_bench_are_understood():
 
 
 def test_a_set_to_decontaminate_against_is_read_like_one_to_mine(tmp_path):
-    (row,) = read_benchmark(write(tmp_path / "multi.jsonl", [MULTI]))
+    (row,) = barred_instances(write(tmp_path / "multi.jsonl", [MULTI]))
     assert (row.repo, row.base_commit) == ("o/r", "1" * 40)
 
 
