@@ -106,3 +106,17 @@ def chat_server():
     yield start
     for one in started:
         one.stop()
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    """The program that a stage starts as vLLM: one that speaks its token protocol."""
+    from fusesearch.training import serving
+    from tests.fakes.token_server import interpreter
+
+    program = interpreter(tmp_path_factory.mktemp("engine") / "python")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(serving, "ENVIRONMENT", program)
+        patch.setattr(serving, "WATCH_SECONDS", 0.2)
+        patch.setattr(serving, "START_SECONDS", 120.0)
+        yield program

@@ -1,287 +1,29 @@
-"""GRPO with rollouts by servers: processes that speak vLLM's token protocol, killed, hung and wrong, and real training."""
+"""GRPO with rollouts by servers that speak vLLM's token protocol: real training, with processes that are killed."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from fusesearch.core.config import Compute, Params, Validation
-from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.core.schema import Instance
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
-from fusesearch.training import serving
 from fusesearch.training.grpo import train_grpo
-from fusesearch.training.nano import student
-from fusesearch.training.serving import Servers
-from fusesearch.training.trainer import load_student, quiet
-from fusesearch.training.weights import FileWeights, check_publishing
-from tests.fakes.token_server import interpreter
+from fusesearch.training.weights import FileWeights
 
-
-@pytest.fixture(scope="module", autouse=True)
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    program = interpreter(tmp_path_factory.mktemp("engine") / "python")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(serving, "ENVIRONMENT", program)
-        patch.setattr(serving, "WATCH_SECONDS", 0.2)
-        patch.setattr(serving, "START_SECONDS", 120.0)
-        yield program
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, base: Path) -> Iterator[Servers]:
-    """One server for all tests that leave it running: to start one takes seconds."""
-    with Servers(Compute(), tmp_path_factory.mktemp("server") / "vllm.log", gpus=0) as servers:
-        servers.start(base)
-        yield servers
-
-
-class Setting:
-    """A tiny student with a way to publish it to a running server."""
-
-    def __init__(self, folder: Path, base: Path, servers: Servers, dtype: str = "float32") -> None:
-        self.model, self.tokenizer = load_student(base)
-        self.folder = folder / "weights"
-        self.servers = servers
-        self.dtype = dtype
-        self.weights = FileWeights(self.folder, servers, self.tokenizer, dtype)
-
-    def check(self, temperature: float = 0.7) -> float:
-        return check_publishing(self.model, self.tokenizer, self.weights, self.servers, temperature, self.dtype)
-
-
-@pytest.fixture
-def setting(tmp_path: Path, base: Path, server: Servers) -> Setting:
-    it = Setting(tmp_path, base, server)
-    it.weights.publish(it.model, 0)
-    return it
-
-
-def end(servers: Servers, how: signal.Signals) -> None:
-    """Send a signal to a server, not to the process that watches it."""
-    process = servers._servers[0].process
-    assert process is not None
-    for child in psutil.Process(process.pid).children(recursive=True):
-        child.send_signal(how)
-
-
-def until(check: Callable[[], object], seconds: float = 120) -> None:
-    """Wait until something is so."""
-    limit = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < limit
-        time.sleep(0.05)
-
-
-def test_the_server_samples_from_the_weights_that_were_published_and_the_model_is_as_before(setting: Setting) -> None:
-    before = {name: value.clone() for name, value in setting.model.state_dict().items()}
-    assert setting.check() < 1e-4
-    assert all(torch.equal(value, before[name]) for name, value in setting.model.state_dict().items())
-    assert setting.model.config.tie_word_embeddings
-    versions = [path for path in setting.folder.iterdir() if path.is_dir()]
-    assert len(versions) == 2
-    assert {json.loads((path / "config.json").read_text())["tie_word_embeddings"] for path in versions} == {False}
-    assert setting.weights.version() in {path.name for path in versions}
-
-
-@pytest.mark.parametrize(
-    ("fault", "dtype"),
-    [
-        ("KEEPS_HEAD", "float32"),
-        ("KEEPS_HEAD", "bfloat16"),
-        ("KEEPS_ALL", "float32"),
-        ("KEEPS_ALL", "bfloat16"),
-        ("RAW", "float32"),
-    ],
-)
-def test_a_server_with_an_old_head_old_weights_or_other_log_probabilities_is_noticed(
-    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch, fault: str, dtype: str
-) -> None:
-    monkeypatch.setenv(fault, "1")
-    with Servers(Compute(), tmp_path / "vllm.log", gpus=0) as servers:
-        it = Setting(tmp_path, base, servers, dtype)
-        it.servers.start(it.weights.write(it.model, 0))
-        with pytest.raises(InfrastructureError, match="does not sample from the published weights"):
-            it.check()
-
-
-def test_what_rounding_does_to_a_model_with_changed_weights_stops_no_training(
-    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ROUGH", "0.25")  # above what the right weights may differ by; twice what SmolLM2-135M had
-    with Servers(Compute(), tmp_path / "vllm.log", gpus=0) as servers:
-        it = Setting(tmp_path, base, servers, "bfloat16")
-        it.servers.start(it.weights.write(it.model, 0))
-        assert it.check() < 0.1
-
-
-def test_a_server_that_is_killed_comes_back_with_the_newest_weights(setting: Setting) -> None:
-    with torch.no_grad():
-        for parameter in setting.model.parameters():
-            parameter.mul_(1.5)
-    setting.weights.publish(setting.model, 1)
-    before = setting.servers.restarts
-    end(setting.servers, signal.SIGKILL)
-    until(lambda: setting.servers.restarts == before + 1)
-    assert setting.check() < 1e-4
-
-
-def test_a_server_that_somebody_else_started_again_is_counted(tmp_path: Path, setting: Setting) -> None:
-    setting.weights.publish(setting.model, 1)
-    given = Servers(Compute(servers=setting.servers.addresses), tmp_path / "none.log", gpus=0)
-    given.start(tmp_path)
-    weights = FileWeights(tmp_path / "given", given, setting.tokenizer, "float32")
-    weights.publish(setting.model, 1)
-    weights.publish(setting.model, 2)
-    assert given.external_restarts == 0
-    setting.weights.publish(setting.model, 3)
-    weights.publish(setting.model, 4)
-    assert given.external_restarts == 1
-
-
-@pytest.mark.rare
-def test_a_server_that_hangs_is_replaced(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "HEALTH_SECONDS", 2.0)
-    monkeypatch.setattr(serving, "SILENT_CHECKS", 2)
-    monkeypatch.setattr(serving, "STOP_SECONDS", 1.0)
-    before = setting.servers.restarts
-    end(setting.servers, signal.SIGSTOP)
-    until(lambda: setting.servers.restarts == before + 1)
-    assert setting.check() < 1e-4
-
-
-def failing(folder: Path) -> Path:
-    """A program that notes which GPUs it may use and fails."""
-    program = folder / "python"
-    program.write_text(f'#!/bin/sh\necho "$CUDA_VISIBLE_DEVICES" > {folder}/gpus\necho "Error: no" >&2\nexit 1\n')
-    program.chmod(0o755)
-    return program
-
-
-def test_a_server_that_does_not_start_is_one_line(tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    servers = Servers(Compute(), tmp_path / "vllm.log", gpus=0)
-    monkeypatch.setattr(serving, "ENVIRONMENT", failing(tmp_path))
-    with servers, pytest.raises(InfrastructureError, match=r"vLLM at http://127.0.0.1:\d+ ended \(Error: no\): see .*vllm.log"):
-        servers.start(base)
-    monkeypatch.setattr(serving, "ENVIRONMENT", tmp_path / "nothing")
-    with Servers(Compute(), tmp_path / "vllm.log", gpus=0) as servers, pytest.raises(ConfigError, match="vLLM is not installed"):
-        servers.start(base)
-    with pytest.raises(ConfigError, match="asks for 3 GPUs, and this machine has 2"):
-        Servers(Compute(serve=3), tmp_path / "vllm.log", gpus=2)
-
-
-def test_a_server_gets_the_last_of_the_gpus_that_this_process_may_use(
-    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7,9")
-    monkeypatch.setattr(serving, "ENVIRONMENT", failing(tmp_path))
-    for options, given in (([], "9"), (["--tensor-parallel-size", "2"], "7,9"), (["-tp=2"], "7,9")):
-        compute = Compute(options=options)
-        with Servers(compute, tmp_path / "vllm.log", gpus=3) as servers, pytest.raises(InfrastructureError):
-            servers.start(base)
-        assert (tmp_path / "gpus").read_text() == f"{given}\n"
-    with pytest.raises(ConfigError, match="asks for 4 GPUs, and this machine has 3"):
-        Servers(Compute(serve=2, options=["-tp", "2"]), tmp_path / "vllm.log", gpus=3)
-    with pytest.raises(ConfigError, match=r"compute\.options: .*invalid int"):
-        Servers(Compute(options=["-tp", "two"]), tmp_path / "vllm.log", gpus=3)
-
-
-def test_what_sets_the_allocator_of_training_does_not_reach_a_server(
-    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    quiet()
-    assert os.environ["PYTORCH_CUDA_ALLOC_CONF"] == "expandable_segments:True"
-    program = failing(tmp_path)
-    program.write_text(f'#!/bin/sh\necho "$PYTORCH_CUDA_ALLOC_CONF" > {tmp_path}/seen\nexit 1\n')
-    monkeypatch.setattr(serving, "ENVIRONMENT", program)
-    with Servers(Compute(), tmp_path / "vllm.log", gpus=0) as servers, pytest.raises(InfrastructureError):
-        servers.start(base)
-    assert (tmp_path / "seen").read_text() == "\n"
-
+pytestmark = pytest.mark.usefixtures("engine")
 
 SLEEPS = Compute(options=["--enable-sleep-mode"])
-
-
-def test_servers_that_sleep_wake_with_their_weights_and_one_that_died_meanwhile_starts_then(tmp_path: Path, base: Path) -> None:
-    with Servers(SLEEPS, tmp_path / "vllm.log", gpus=0) as servers:
-        it = Setting(tmp_path, base, servers)
-        servers.start(it.weights.write(it.model, 0))
-        it.weights.publish(it.model, 1)
-        servers.sleep()
-        assert httpx2.post(f"{servers.addresses[0]}/v1/completions", json={}).json() == {"error": {"message": "asleep"}}
-        servers.wake()
-        assert it.check() < 1e-4
-        servers.sleep()
-        end(servers, signal.SIGKILL)
-        time.sleep(1)
-        assert servers.restarts == 0
-        servers.wake()
-        assert servers.restarts == 1
-        assert it.check() < 1e-4
-
-
-@pytest.mark.parametrize("address", ["http://127.0.0.1:9", "http://127.0.0.1:9/v1/", "nonsense"])
-def test_an_address_that_is_nobodys_is_one_line(tmp_path: Path, address: str) -> None:
-    with pytest.raises(InfrastructureError, match="no vLLM server answers at"):
-        Servers(Compute(servers=[address]), tmp_path / "vllm.log", gpus=0).start(tmp_path)
-
-
-def test_a_server_of_a_model_with_another_vocabulary_is_one_line(tmp_path: Path, setting: Setting) -> None:
-    tokenizer = student.train_tokenizer(["def prime(n): return n"] * 5, 300)
-    model = student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0)
-    given = Servers(Compute(servers=setting.servers.addresses), tmp_path / "none.log", gpus=0)
-    given.start(tmp_path)
-    weights = FileWeights(tmp_path / "other", given, tokenizer, "float32")
-    with pytest.raises(InfrastructureError, match=r"does not take new weights .*: start vLLM there with .* the same model"):
-        weights.publish(model, 0)
-    assert setting.check() < 1e-4  # its own trainer goes on
-
-
-def test_no_room_for_weights_is_one_line(tmp_path: Path, setting: Setting) -> None:
-    (tmp_path / "full").write_text("a file where a folder should be")
-    weights = FileWeights(tmp_path / "full" / "w", setting.servers, setting.tokenizer, "float32")
-    with pytest.raises(InfrastructureError, match=r"weights cannot be written to .*make room there or set compute.weights"):
-        weights.publish(setting.model, 0)
-
-
-@pytest.mark.rare
-def test_servers_end_with_their_owner_even_when_it_is_killed(tmp_path: Path, params: Params, engine: Path) -> None:
-    code = f"""
-import time
-from pathlib import Path
-from fusesearch.core.config import Compute
-from fusesearch.training import serving
-serving.ENVIRONMENT = Path({str(engine)!r})
-servers = serving.Servers(Compute(), Path({str(tmp_path / "vllm.log")!r}), gpus=0)
-servers.start(Path({params.model.base!r}))
-print(servers._servers[0].process.pid, flush=True)
-time.sleep(600)
-"""
-    owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert owner.stdout is not None
-    keeper = psutil.Process(int(owner.stdout.readline()))
-    started = [keeper, *keeper.children(recursive=True)]
-    assert len(started) > 1
-    owner.kill()
-    owner.wait()
-    _, alive = psutil.wait_procs(started, timeout=30)
-    assert alive == []
 
 
 @pytest.fixture
@@ -364,8 +106,8 @@ def test_servers_validate_the_weights_of_each_step(  # type: ignore[no-untyped-d
 def test_a_server_killed_in_mid_step_costs_time_and_no_episode(tmp_path: Path, train) -> None:  # type: ignore[no-untyped-def]
     def kill(row: dict[str, float]) -> None:
         if row["step"] == 1:
-            running = [p for p in psutil.Process().children(recursive=True) if "tests.fakes.token_server" in p.cmdline()]
-            threading.Timer(0.05, max(running, key=psutil.Process.create_time).kill).start()  # not the one for all tests
+            (running,) = [p for p in psutil.Process().children(recursive=True) if "tests.fakes.token_server" in p.cmdline()]
+            threading.Timer(0.05, running.kill).start()
 
     rows = train("out", kill, steps=3)
     assert [row["step"] for row in rows] == [1, 2, 3]
