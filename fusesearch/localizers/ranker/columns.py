@@ -18,6 +18,9 @@ code alone and against comments and strings alone."""
 
 NAMED = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "owner", "plain", "frame")
 
+FORMS = ("lexicon", "lexicon_gap", "lexicon_rank")
+"""What the lexicon says (:mod:`fusesearch.localizers.ranker.lexicon`): a score, its distance from the highest, its reciprocal rank."""
+
 FILE_COLUMNS = (
     *SCORES, "rank", "title_rank", "best_function", "best_function_rank", "top_functions", "coverage",
     "path_words", "path_title", "path_share", "stem_title", "stem_named", "stem_word",
@@ -27,7 +30,7 @@ FILE_COLUMNS = (
     "path_named", "path_line", "module", "module_share", "scope", "frame_callee",
     "words", "functions", "depth", "init", "private", "history_recent", "history_words", "history_often",
     "files", "issue_chars", "issue_names", "issue_frames", "prior", "prior_rank", "prior_gap",
-    *KINDS,
+    *KINDS, *FORMS, *(f"function_{name}" for name in FORMS),
 )  # fmt: skip
 """Columns of a file. ``issue_`` columns and ``files`` are the same for all candidates of an issue."""
 
@@ -44,6 +47,7 @@ FUNCTION_COLUMNS = (
     "calls", "called_by_named", "literal", "phrase", "frame", "frame_last", "line", "line_near",
     "constructor", "private", "dunder", "lines", "depth", "defines_nested", "frame_callee",
     *(f"file_{name}" for name in OF_FILE), *OF_ISSUE, "prior", "prior_rank",
+    *FORMS, *(f"file_{name}" for name in FORMS),
 )  # fmt: skip
 """Columns of a function; ``file_`` columns are those of its file."""
 _COMMON = ("get", "set", "run", "main", "append", "join", "format", "items", "update", "copy")

@@ -12,6 +12,7 @@ from fusesearch.localizers.ranker.forms import without_forms
 from fusesearch.localizers.ranker.function_features import functions_of
 from fusesearch.localizers.ranker.history import history_of
 from fusesearch.localizers.ranker.index import Index
+from fusesearch.localizers.ranker.lexicon import add_lexicon
 from fusesearch.localizers.ranker.matching import Matches, bare
 
 __all__ = ["FILE_COLUMNS", "FUNCTION_COLUMNS", "Candidate", "Candidates", "candidates_of"]
@@ -52,6 +53,7 @@ def candidates_of(issue: str, index: Index) -> Candidates:
         function.columns |= {name: file[name] for name in OF_ISSUE}
         function.columns["prior"] += 0.5 * file["prior"]
         function.columns["prior_rank"] = 1 / rank
+    add_lexicon(issue, ranked, functions[:MAX_FUNCTIONS], index)
     return Candidates(ranked, functions[:MAX_FUNCTIONS], {word: len(matches.hits[word].files) for word in matches.words})
 
 
