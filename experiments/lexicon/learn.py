@@ -38,7 +38,7 @@ class Choice:
 
 def read_lists(folder: Path, barred: Sequence[str] = ()) -> list[Choice]:
     """The mined lists of repositories, but not of those ``barred``; the first text of a list is the right one."""
-    draw, found = random.Random(0), []  # noqa: S311
+    draw, found = random.Random(0), []
     for path in sorted(folder.glob("*.jsonl")):
         if path.stem.replace("__", "/", 1) in barred:
             continue
@@ -58,7 +58,9 @@ def read_lists(folder: Path, barred: Sequence[str] = ()) -> list[Choice]:
 def read_issues(path: Path) -> list[Choice]:
     """The lists of real issues, one of files and one of functions of each; those without a right candidate say nothing."""
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    lists = [Choice(row["repo"], row["issue"], row[level], row[f"right_{level}"]) for row in rows for level in ("files", "functions")]
+    lists = [
+        Choice(row["repo"], row["issue"], row[level], row[f"right_{level}"]) for row in rows for level in ("files", "functions")
+    ]
     return [one for one in lists if any(one.right)]
 
 
@@ -72,7 +74,7 @@ class Weights(nn.Module):
         self.words = ["", *sorted(word for word, times in having.items() if times >= LEAST)]
         self.number = {word: place for place, word in enumerate(self.words)}
         often = [2, *(having[word] for word in self.words[1:])]
-        self.register_buffer("idf", torch.tensor([math.log(1 + len(texts) / (1 + times)) for times in often]))
+        self.idf = torch.tensor([math.log(1 + len(texts) / (1 + times)) for times in often])
         self.raised = nn.Parameter(torch.zeros(len(often)))
         self.shared = nn.Parameter(torch.tensor([[1.0, 0.7, 0.4], [0.6, 0.3, 0.0]]))
         self.place = nn.Parameter(torch.tensor([0.5, 0.0]))
@@ -140,7 +142,7 @@ def fit(model: Weights, lists: Sequence[Choice], batch: int, epochs: int, *, wor
     groups = [{"params": few, "lr": 3 * RATE, "weight_decay": 0.0}]
     if words:
         groups.append({"params": [model.raised], "lr": RATE, "weight_decay": DECAY})
-    optimizer, draw, losses = torch.optim.AdamW(groups), random.Random(0), []  # noqa: S311
+    optimizer, draw, losses = torch.optim.AdamW(groups), random.Random(0), []
     rates = [group["lr"] for group in optimizer.param_groups]
     steps = epochs * (len(counted) // batch)
     for step, part in enumerate(_batches(counted, batch, epochs, draw)):
@@ -171,3 +173,21 @@ def first_right(model: Weights, lists: Sequence[Choice]) -> float:
             scores = model(counted) if counted else torch.zeros(1)
             right.append(bool(counted and counted.right[scores == scores.max()].min() > 0))
     return sum(right) / max(1, len(right))
+
+
+def learned(folder: Path, issues: Path, without: Sequence[str], held_out: Sequence[str]) -> tuple[str, dict[str, float]]:
+    """The lexicon as a file, and the share of lists whose first candidate is right, after each step."""
+    lists, real = read_lists(folder, without), read_issues(issues)
+    taught, judged = ([one for one in lists if (one.repo in held_out) is held] for held in (False, True))
+    model = Weights(lists)
+    figures = {"held out, before": first_right(model, judged), "issues, before": first_right(model, real)}
+    fit(model, taught, BATCH, EPOCHS, words=True)
+    figures |= {"held out, words": first_right(model, judged), "issues, words": first_right(model, real)}
+    fit(model, real, ISSUE_BATCH, ISSUE_EPOCHS, words=False)
+    figures["issues, words and places"] = first_right(model, real)
+    about = {
+        "words": {"lists": len(taught), "repositories": dict(sorted(Counter(one.repo for one in taught).items()))},
+        "places": {"lists": len(real), "repositories": dict(sorted(Counter(one.repo for one in real).items()))},
+        "seed": 0,
+    }
+    return model.document(about), figures

@@ -19,7 +19,7 @@ code alone and against comments and strings alone."""
 NAMED = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "owner", "plain", "frame")
 
 FORMS = ("lexicon", "lexicon_gap", "lexicon_rank")
-"""What the lexicon says (:mod:`fusesearch.localizers.ranker.lexicon`): a score, its distance from the highest, its reciprocal rank."""
+"""What the lexicon says (:mod:`fusesearch.localizers.ranker.lexicon`): score, distance from the highest, reciprocal rank."""
 
 FILE_COLUMNS = (
     *SCORES, "rank", "title_rank", "best_function", "best_function_rank", "top_functions", "coverage",

@@ -9,9 +9,9 @@ The score of a text for an issue, whose words are those of identifiers' parts to
 Learned weights of words are an old remedy where words occur more often than they tell (DeepCT: Dai and Callan, 2020); here they
 come from fixes in public histories (``experiments/lexicon``).
 
-A lexicon is a text file. Its first line is JSON: ``version``, ``shared`` (in the title and elsewhere in the issue, by the name, the
-path and the rest of a text), ``place`` (of the title, elsewhere), ``power``, ``length``, ``rare`` (the weight of a word that it lacks)
-and ``provenance``. Each other line is a word and its weight.
+A lexicon is a text file. Its first line is JSON: ``version``, ``shared`` (in the title and elsewhere in the issue, by the name,
+the path and the rest of a text), ``place`` (of the title, elsewhere), ``power``, ``length``, ``rare`` (the weight of a word that
+it lacks) and ``provenance``. Each other line is a word and its weight.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Lexicon:
             raise ArtifactError(f"{path} holds no lexicon of this version: {error}") from None
 
     def scores(self, issue: str, texts: Sequence[str]) -> list[float | None]:
-        """How well each text fits the issue; all None if the issue has no words. The first line of a text is its path and name."""
+        """How well each text fits the issue; all None if the issue has no words. A text begins with a line of path and name."""
         asked = [(word, place, self.weights.get(word, self.rare)) for word, place in issue_words(issue).items()]
         total = math.fsum(weight * self.place[place] for _, place, weight in asked)
         if total <= 0:
@@ -136,16 +136,31 @@ def file_text(path: str, source: str, names: Sequence[str]) -> str:
     return f"{path}\n{said}\n{' '.join(dict.fromkeys(names))[:NAMES_CHARS]}"
 
 
+UNKNOWN = (math.nan, math.nan, math.nan)
+
+
 def forms(values: Sequence[float | None]) -> list[tuple[float, float, float]]:
     """Of each score its value, its distance from the highest in standard deviations, and its reciprocal rank; NaN without one."""
     known = sorted((value for value in values if value is not None), reverse=True)
     if not known:
-        return [(math.nan, math.nan, math.nan)] * len(values)
+        return [UNKNOWN] * len(values)
     mean = math.fsum(known) / len(known)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in known) / len(known)) + 1e-6
     return [
-        (math.nan, math.nan, math.nan) if value is None else (value, (known[0] - value) / deviation, 1 / (1 + known.index(value)))
-        for value in values
+        UNKNOWN if value is None else (value, (known[0] - value) / deviation, 1 / (1 + known.index(value))) for value in values
+    ]
+
+
+def candidate_texts(files: Sequence[Candidate], functions: Sequence[Candidate], index: Index) -> tuple[list[str], list[str]]:
+    """The texts of files and of functions that are compared with the issue."""
+    paths = dict.fromkeys(candidate.path for candidate in [*files, *functions])
+    sources = {path: index.source(path) for path in paths}
+    names = {path: [span.name for span in facts.functions] for path, facts in index.facts(file.path for file in files)}
+    lines = {path: source.split("\n") for path, source in sources.items()}
+    return [file_text(file.path, sources[file.path], names.get(file.path, ())) for file in files], [
+        function_text(function.path, span.name, lines[function.path], span.start, span.end)
+        for function in functions
+        if (span := function.span)
     ]
 
 
@@ -154,28 +169,19 @@ def add_lexicon(issue: str, files: Sequence[Candidate], functions: Sequence[Cand
 
     A file has those of its summary and of its best function, a function its own and those of its file's summary.
     """
-    chosen, inside = files[:FILES], functions[:FUNCTIONS]
-    paths = dict.fromkeys([file.path for file in chosen] + [function.path for function in inside])
-    sources = {path: index.source(path) for path in paths}
-    lines = {path: source.split("\n") for path, source in sources.items()}
-    names = {path: [span.name for span in facts.functions] for path, facts in index.facts(paths)}
-    asked, known = issue_text(issue), lexicon()
-    texts = [file_text(file.path, sources[file.path], names.get(file.path, ())) for file in chosen]
-    for function in inside:
-        assert function.span is not None  # noqa: S101
-        span = function.span
-        texts.append(function_text(function.path, span.name, lines[function.path], span.start, span.end))
-    scores = known.scores(asked, texts)
-    own, of_functions = scores[: len(chosen)], scores[len(chosen) :]
+    first_files, first_functions = files[:FILES], functions[:FUNCTIONS]
+    texts = candidate_texts(first_files, first_functions, index)
+    scores = lexicon().scores(issue_text(issue), [*texts[0], *texts[1]])
+    summaries, bodies = scores[: len(first_files)], scores[len(first_files) :]
     best: dict[str, float] = {}
-    for function, score in zip(inside, of_functions, strict=True):
+    for function, score in zip(first_functions, bodies, strict=True):
         if score is not None:
             best[function.path] = max(score, best.get(function.path, -math.inf))
-    summary = dict(zip([file.path for file in chosen], forms(own), strict=True))
-    nothing = (math.nan, math.nan, math.nan)
+    of_file = dict(zip([file.path for file in first_files], forms(summaries), strict=True))
     for file, found in zip(files, forms([best.get(file.path) for file in files]), strict=True):
-        file.columns |= dict(zip(FORMS, summary.get(file.path, nothing), strict=True))
+        file.columns |= dict(zip(FORMS, of_file.get(file.path, UNKNOWN), strict=True))
         file.columns |= {f"function_{name}": value for name, value in zip(FORMS, found, strict=True)}
-    for function, found in zip(functions, forms([*of_functions, *[None] * (len(functions) - len(inside))]), strict=True):
+    for function, found in zip(functions, forms([*bodies, *[None] * (len(functions) - len(bodies))]), strict=True):
         function.columns |= dict(zip(FORMS, found, strict=True))
-        function.columns |= {f"file_{name}": value for name, value in zip(FORMS, summary.get(function.path, nothing), strict=True)}
+        of_its_file = of_file.get(function.path, UNKNOWN)
+        function.columns |= {f"file_{name}": value for name, value in zip(FORMS, of_its_file, strict=True)}
