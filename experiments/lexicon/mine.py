@@ -37,7 +37,8 @@ _NUMBER = re.compile(r"\s*\(?(?:#|GH-|gh-)\d+\)?|https?://\S+|\b[0-9a-f]{9,40}\b
 _NOISE = re.compile(
     r"^(?:merge|bump|release|version|revert|typo|format|lint|style|prettier|docs?\b|ci\b|tests?\b|chore|build\b|wip\b|prepare|changelog|"
     r"update (?:dep|version|changelog|readme|copyright|translation|submodule|vendored)|upgrade|rubocop|black\b|isort|ruff|"
-    r"mypy|clippy|rustfmt|gofmt|cleanup|clean up|fix typo|fix lint|fix warnings?|fix tests?|fix build|fix docs?|add tests?|add docs?|"
+    r"mypy|clippy|rustfmt|gofmt|cleanup|clean up|fix typo|fix lint|fix warnings?|fix tests?|fix build|fix docs?|add tests?|"
+    r"add docs?|"
     r"remove unused|rename|refactor|reformat|run |whitespace|minor|cosmetic|v?\d+\.\d|"
     r"\[?(?:maven|pre-commit|dependabot|automated))",
     re.IGNORECASE,
