@@ -27,7 +27,7 @@ LAYERS = [
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 HEAVY = {"torch", "trl", "vllm", "prefect", "mlflow", "transformers", "datasets", "dvc"}
-SUBCLASSES = {"key_values.py", "muon.py", "passes.py", "trl_trimmed.py"}  # of classes of torch, transformers and TRL
+SUBCLASSES = {"learn.py", "key_values.py", "muon.py", "passes.py", "trl_trimmed.py"}  # of classes of torch, transformers and TRL
 OTHERS = ("tasks", "flows", "experiments", "dashboards")
 PUBLIC = {ROOT / "fusesearch/__init__.py", ROOT / "fusesearch/__main__.py"}  # names from every layer
 FILES = sorted({path for folder in ("fusesearch", *OTHERS) for path in (ROOT / folder).rglob("*.py")} - PUBLIC)
