@@ -98,8 +98,11 @@ def function_spans(source: str, path: str = "", *, by_indentation: bool = False)
 
 
 def spans_without_tree(source: str) -> list[FunctionSpan]:
-    """As :func:`function_spans` for Python, in a third of the time: by indentation, and from a tree only where that may err."""
-    if _UNSURE.search(source) or "\r" in source.replace("\r\n", "\n"):
+    """As :func:`function_spans` for Python, in a third of the time: by indentation, and from a tree only where that may err.
+
+    Python before 3.11.5 errs in expressions that give nothing back (CPython's issue 106052).
+    """
+    if sys.version_info < (3, 11, 5) or _UNSURE.search(source) or "\r" in source.replace("\r\n", "\n"):
         return function_spans(source)
     spans = sorted(_spans_by_indentation(source))
     return spans if all(span.name.isascii() for span in spans) else function_spans(source)  # Python changes some letters of names
