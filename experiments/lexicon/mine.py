@@ -53,16 +53,16 @@ Version = tuple[int, str]
 
 def mine(repo: str, git_dir: Path, to: Path) -> int:
     """Write the lists of a repository, a JSON object a line: ``repo, commit, level, message, texts``, the right text first."""
-    begun, draw = time.monotonic(), random.Random(repo)
+    start, draw = time.monotonic(), random.Random(repo)
     todo = wanted(git_dir)
     fixes: list[tuple[int, str, str, list[tuple[str, str]]]] = []
     texts: dict[str, dict[str, list[Version]]] = {"function": {}, "file": {}}
     spans: dict[tuple[str, str], tuple[list[str], list[FunctionSpan]]] = {}
     order = 0
-    for start in range(0, len(todo), 50):
-        if len(fixes) >= COMMITS or time.monotonic() - begun > SECONDS:
+    for first in range(0, len(todo), 50):
+        if len(fixes) >= COMMITS or time.monotonic() - start > SECONDS:
             break
-        part = todo[start : start + 50]
+        part = todo[first : first + 50]
         sources = blobs(git_dir, list(dict.fromkeys(blob for *_, changed in part for _, blob in changed)))
         lines = touched(git_dir, [commit for commit, *_ in part])
         for commit, message, changed in part:
@@ -79,9 +79,9 @@ def mine(repo: str, git_dir: Path, to: Path) -> int:
                         text = function_text(path, span.name, own, span.start, span.end)
                         _note(texts["function"], f"{path}::{span.name}", order, text)
                 own, found = spans[path, blob]
-                for first, count in lines.get((commit, path), ()):
-                    hit = {function_at(found, line) for line in range(first, first + count)}
-                    hit |= set() if count else {function_at(found, first)} & {function_at(found, first + 1)}
+                for line, count in lines.get((commit, path), ()):
+                    hit = {function_at(found, place) for place in range(line, line + count)}
+                    hit |= set() if count else {function_at(found, line)} & {function_at(found, line + 1)}
                     for span in filter(None, hit):
                         right[f"{path}::{span.name}"] = function_text(path, span.name, own, span.start, span.end)
             if 1 <= len(right) <= 5:

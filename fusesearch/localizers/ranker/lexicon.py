@@ -55,7 +55,7 @@ class Lexicon:
     def read(cls, path: Path = LEXICON) -> Lexicon:
         """Raises :class:`ArtifactError` for a file that is missing, damaged or of another version."""
         try:
-            head, *lines = path.read_text("utf-8").splitlines()
+            head, _, rest = path.read_text("utf-8").partition("\n")
             about = json.loads(head)
             if about["version"] != VERSION:
                 raise ValueError("it is of another version")
@@ -63,7 +63,8 @@ class Lexicon:
             place = [float(value) for value in about["place"]]
             if [*map(len, shared), len(place)] != [3, 3, 2]:
                 raise ValueError("it lacks places")
-            weights = {word: float(weight) for word, weight in (line.split(" ") for line in lines)}
+            parts = rest.split()
+            weights = dict(zip(parts[::2], map(float, parts[1::2]), strict=True))
             return cls(weights, shared, place, *(float(about[name]) for name in ("power", "length", "rare")))
         except OSError as error:
             raise ArtifactError(f"{path} cannot be read: {error.strerror or error}") from None
@@ -91,7 +92,7 @@ def lexicon() -> Lexicon:
 
 
 def words_in(text: str) -> list[str]:
-    """The words of a text in lower case, identifiers by their parts; letters alone are no words."""
+    """The words of a text in lower case, identifiers by their parts; single letters do not count."""
     return [word.lower() for word in _WORD.findall(text) if len(word) > 1]
 
 
