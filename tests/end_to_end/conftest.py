@@ -17,7 +17,7 @@ from tests.fakes.git import committed
 
 ROOT = Path(__file__).parents[2]
 COPIED = (
-    *("fusesearch", "tasks", "flows", "experiments/reference"),
+    *("fusesearch", "tasks", "flows", "experiments/reference", "experiments/profiles/verl"),
     *(".dvc/config", ".dvcignore", ".gitignore", "dvc.yaml", "requirements.lock"),
 )
 TINY = {
