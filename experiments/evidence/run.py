@@ -23,7 +23,7 @@ from experiments.evidence.together import READING, together
 from fusesearch.code.spans import FunctionSpan
 from fusesearch.core.config import Rank
 from fusesearch.core.schema import Answer, Instance, Score
-from fusesearch.localizers.ranker.answer import FUNCTION_SAY, Ranked, Ranking
+from fusesearch.localizers.ranker.answer import Ranked, Ranking, by_probability
 from fusesearch.localizers.ranker.features import Candidate
 from fusesearch.localizers.ranker.trees import COLUMNS, GROUPS, Model, group_of, log_odds
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
@@ -129,13 +129,8 @@ def rankings_of(tables: Tables, scores: Mapping[str, Floats], models: Mapping[st
                 Ranked(_candidate(entity), models[level].probability(group, odd, score))
                 for (entity, score), odd in zip(order, odds, strict=True)
             ]
-    rankings = {}
-    for name, files in found["file"].items():
-        functions = found["function"].get(name, [])
-        best = {one.candidate.path: one.probability for one in reversed(functions)}
-        files.sort(key=lambda one: -(one.probability + FUNCTION_SAY * best.get(one.candidate.path, 0.0)))
-        rankings[name] = Ranking(files, functions)
-    return rankings
+    functions = {name: found["function"].get(name, []) for name in found["file"]}
+    return {name: Ranking(by_probability(files, functions[name]), functions[name]) for name, files in found["file"].items()}
 
 
 def _candidate(entity: str) -> Candidate:

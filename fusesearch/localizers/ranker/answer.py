@@ -34,9 +34,6 @@ NAMED_PATH, NAMED_BELOW = 0.8, 0.55
 """The least probability of the one file that an issue names by its path, where it comes first and where it did not: on issues
 that nothing learned from, 48 of 60 and 5 of 9 were right, and one of the nine files above them."""
 
-FUNCTION_SAY = 0.25
-"""What the probability of its best function adds to that of a file, so that the models agree where files are nearly equal."""
-
 MAX_REASONS = 3
 WEAK = 0.1  # the least weight of a reason, and the least probability of the function that a file's entry names
 
@@ -134,15 +131,27 @@ def rank(candidates: Candidates, file: Model, function: Model, least: int = 0) -
     functions = _ranked(
         candidates.functions, function, lambda found: _score(found, function) + function.file_share * scores[found.path]
     )
-    best = {ranked.candidate.path: ranked.probability for ranked in reversed(functions)}
     files = _ranked(candidates.files, file, lambda found: scores[found.path], 0 if names_any(candidates.files) else least)
-    files.sort(key=lambda ranked: -(ranked.probability + FUNCTION_SAY * best.get(ranked.candidate.path, 0.0)))
+    files = by_probability(files, functions)
     named = [place for place, found in enumerate(files) if found.candidate.columns.get("path_named", 0.0) >= 1]
     if len(named) == 1 and files[0].probability < NAMED_PATH:
         found = files.pop(named[0])
         most = max(found.probability, NAMED_BELOW if named[0] else NAMED_PATH)
-        files = [replace(found, probability=most), *(replace(one, probability=min(one.probability, most)) for one in files)]
+        files, functions = ([replace(one, probability=min(one.probability, most)) for one in part] for part in (files, functions))
+        files = [replace(found, probability=most), *files]
     return Ranking(files, functions, candidates.words)
+
+
+def by_probability(files: Iterable[Ranked], functions: Iterable[Ranked]) -> list[Ranked]:
+    """The files, the most probable first; equal ones keep their order.
+
+    None is less probable than its best function: where the trees of files say less, those of functions are nearer to the truth.
+    """
+    best: dict[str, float] = {}
+    for one in functions:
+        best[one.candidate.path] = max(best.get(one.candidate.path, 0.0), one.probability)
+    raised = [replace(one, probability=max(one.probability, best.get(one.candidate.path, 0.0))) for one in files]
+    return sorted(raised, key=lambda one: -one.probability)
 
 
 def _score(found: Candidate, model: Model) -> float:

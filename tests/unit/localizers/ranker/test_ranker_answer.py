@@ -7,12 +7,14 @@ import os
 import random
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fusesearch.code.spans import FunctionSpan
 from fusesearch.core.caches import Caches
 from fusesearch.core.config import Agent
 from fusesearch.core.errors import ArtifactError
@@ -294,6 +296,35 @@ def test_the_one_file_that_an_issue_names_by_its_path_comes_first_and_no_other_i
     both = rank(Candidates([other, named, Candidate("c.py", columns={"path_named": 1.0})], []), model, model).files
     assert both[0].candidate.path == "a.py"
     assert rank(Candidates([named, other], []), model, model).files[0].probability == 0.8
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.lists(st.floats(0, 1), max_size=3)), max_size=6), st.integers(0, 6))
+def test_no_file_is_less_probable_than_its_functions_or_than_a_later_file(rows: list[tuple[float, list[float]]], named: int):
+    files, functions = [], []
+    for number, (file, own) in enumerate(rows):
+        columns = {"path_named": float(number == named), "all": file}
+        files.append(Candidate(f"{number}.py", columns=columns))
+        functions += [
+            Candidate(f"{number}.py", FunctionSpan(1, 1, f"f{place}"), columns={"all": score}) for place, score in enumerate(own)
+        ]
+    model = Scored([], {}, 0.0)
+    found = rank(Candidates(files, functions), model, model)
+    said = [one.probability for one in found.files]
+    assert said == sorted(said, reverse=True)
+    of_file = {one.candidate.path: one.probability for one in found.files}
+    assert all(one.probability <= of_file[one.candidate.path] for one in found.functions)
+    assert len(found.files) == len(files)
+    assert len(found.functions) == len(functions)
+
+
+class Scored(Model):
+    """A model that takes the first column for the probability."""
+
+    def score(self, row: Sequence[float]) -> float:
+        return row[0]
+
+    def probability(self, group: str, odds: float, score: float) -> float:
+        return score
 
 
 def test_a_probability_lies_on_the_curve_of_its_group():
