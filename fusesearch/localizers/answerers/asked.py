@@ -108,7 +108,8 @@ def _plain(text: str) -> tuple[str, dict[str, str]]:
 
 def _clean(name: str) -> str:
     name = re.sub(r"\([^()]*\)$", "", name.strip().strip("`'\""))
-    return name.removeprefix("/repo/").removeprefix("@")
+    name = name.removeprefix("/repo/").removeprefix("@").rstrip("?!")
+    return name if re.search(r"\.pyi?::", name) else re.sub(r"::|#", ".", name)  # `A::b` and `A#b` of other languages
 
 
 _FILLING = frozenset(
@@ -132,7 +133,7 @@ _POLITE = re.compile(
     r"|(?:i|we) (?:want|need|would like) to (?:know|find|see)|do you know|please)? ?,? ?",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?:(?:[\w.\-]+/)*[\w\-]+\.pyi?::)?[^\W\d]\w*(?:\.[^\W\d]\w*)*", re.ASCII)
+_NAME = re.compile(r"(?:(?:[\w.\-]+/)*[\w\-]+\.pyi?::)?[^\W\d]\w*(?:(?:\.|::|#)[^\W\d]\w*)*", re.ASCII)
 
 _NO_VERB = (
     r"(?!(?:defined|declared|implemented|located|found|kept|written|coming|called|invoked|instantiated|overridden|reimplemented"

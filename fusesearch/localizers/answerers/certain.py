@@ -235,7 +235,7 @@ class _Finder:
         found = [one for one in found if not callables or _may_be_called(one)] or found
         if not found:
             where = f"it comes from outside: {outside[0].name}" if outside else "no definition has that name"
-            raise Unclear(f"`{name}` is not defined in the Python files here: {where}.")
+            raise Unclear(f"`{name}` is not defined here: {where}.")
         return list(dict.fromkeys(found))
 
     def _inherited_members(self, name: str) -> list[Definition]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fusesearch.core.schema import Answer, Instance, Location, Trajectory
 from fusesearch.localizers.answerers.asked import FORMS, read
+from fusesearch.localizers.answerers.by_name import by_name
 from fusesearch.localizers.answerers.certain import Finding, find
 from fusesearch.localizers.base import BaseLocalizer
 from fusesearch.localizers.direct import answered
@@ -16,7 +17,7 @@ from fusesearch.search.repository import Repository
 PASSAGES = 5
 NO_FORM = "These are passages that share words with the question, not an answer."
 NO_WORDS = "Nothing here shares enough words with the question."
-KNOWN = "Without a model, these questions about Python code have answers:"
+KNOWN = "Without a model, these questions about Python code have answers; in other languages, the first and callers by name:"
 
 
 class CodeAnswerer(BaseLocalizer):
@@ -30,6 +31,8 @@ class CodeAnswerer(BaseLocalizer):
         def work() -> Answer:
             asked = read(instance.problem_statement)
             finding = find(asked, repository) if asked else None
+            if asked and finding and not finding.certain and not finding.candidates:
+                finding = by_name(asked, repository, self.caches.index) or finding
             if finding is None or (asked and asked.bare and not finding.certain and not finding.candidates):
                 return self._passages(instance.problem_statement, repository)
             return _answer(finding)

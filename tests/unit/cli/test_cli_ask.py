@@ -54,6 +54,14 @@ def test_candidates_are_no_answer(run, repo):
     assert run("ask", "--repo", repo, "where is `circle` defined?").stdout.startswith("No answer. `circle` is not defined")
 
 
+def test_names_of_other_languages_are_found(run, repo):
+    (repo / "web.js").write_text("function side () {\n  return draw()\n}\n\nfunction draw () {\n  return 1\n}\n")
+    result = run("ask", "--repo", repo, "where is draw defined?")
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "web.js:5  draw")
+    found = json.loads(run("ask", "--repo", repo, "who calls `draw`?", "--format", "json").stdout)
+    assert (found["outcome"], found["related"][0]["function"]) == ("candidates", "side")
+
+
 def test_wrong_use_is_one_line(run, repo):
     assert "the question is empty" in run("ask", "--repo", repo, " ").stderr
     assert run("ask", "--repo", repo, "x", "--tools", "grep").exit_code == 2
