@@ -80,3 +80,11 @@ PreSearchOption = Annotated[
         help="Show the model the first ten locations of the ranker. Default: as the checkpoint was trained.", hidden=True
     ),
 ]
+EncoderOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Encoder of the localizers swerank and swerank-embed: a directory, or a name on the Hugging Face hub.",
+        metavar="DIR",
+        hidden=True,
+    ),
+]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fusesearch.cli.choices import EncoderOption
 from fusesearch.cli.output import usage_error
 from fusesearch.core.text import flat_name
 
@@ -45,6 +46,7 @@ def evaluate(
     ] = None,
     model: Annotated[str | None, typer.Option(help="Model of an OpenAI-compatible endpoint.", metavar="NAME")] = None,
     base_url: Annotated[str | None, typer.Option(help="Address of the endpoint, ending in /v1.", metavar="URL")] = None,
+    encoder: EncoderOption = None,
     runs: Annotated[
         int | None,
         typer.Option(help="Runs per instance where a model is asked; 3 unless the grid says otherwise.", min=1, metavar="N"),
@@ -77,10 +79,11 @@ def evaluate(
     from fusesearch.core.caches import Caches
     from fusesearch.evaluation.running import opened
 
-    given = {"localizer": localizer, "instances": instances, "model": model, "base_url": base_url}
+    given = {"localizer": localizer, "instances": instances, "model": model, "base_url": base_url, "encoder": encoder}
     wanted = _from_file(grid, given, runs, concurrency) if grid else _from_options(
         localizer or [], instances, {"repos": repos, "clone_url": clone_url, "alternatives": alternatives,
-        "max_instances": max_instances}, model, base_url, {"runs": runs, "concurrency": concurrency},
+        "max_instances": max_instances}, model, base_url,
+        {"runs": runs, "concurrency": concurrency, "agent": {"encoder": encoder} if encoder else None},
     )  # fmt: skip
     with (
         progress_bar() as bar,
@@ -118,7 +121,7 @@ def _from_options(
     origin: dict[str, Any],
     model: str | None,
     base_url: str | None,
-    extent: dict[str, int | None],
+    more: dict[str, Any],
 ) -> Grid:
     import os
 
@@ -134,7 +137,7 @@ def _from_options(
     name = re.sub(r"[^\w.+-]", "_", (model or "").rpartition("/")[2], flags=re.ASCII).lstrip("_.+-")[:100] or "model"
     models = [{"name": name, "model": model, "base_url": base_url, **key}] if model else []
     data = {"localizers": localizers, "models": models, "benchmarks": [benchmark]}
-    return parse_section(Grid, data | {name: value for name, value in extent.items() if value is not None}, "options")
+    return parse_section(Grid, data | {name: value for name, value in more.items() if value is not None}, "options")
 
 
 class Bar:

@@ -15,6 +15,7 @@ NEEDS = {
     "localize": "",
     "localize --localizer bm25": "models",
     "localize --localizer locagent": "models",
+    "localize --localizer swerank-embed": "train",
     "localize --model": "models",
     "localize --checkpoint": "train",
     "context": "",

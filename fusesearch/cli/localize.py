@@ -13,6 +13,7 @@ from fusesearch.cli.choices import (
     BaseUrlOption,
     CallsOption,
     CheckpointOption,
+    EncoderOption,
     HelpAllOption,
     LocalizerOption,
     ModelOption,
@@ -48,6 +49,7 @@ def localize(
     settings: SettingsOption = None,
     checkpoint: CheckpointOption = None,
     localizer: LocalizerOption = None,
+    encoder: EncoderOption = None,
     top: Annotated[int | None, typer.Option(help="Files to show; 5 by default.", min=1, max=100, metavar="N")] = None,
     format: Annotated[Format, typer.Option(help="How to print it.", show_default=False)] = Format.text,
     explain: Annotated[bool, typer.Option("--explain", help="Also say which call led to each location.", hidden=True)] = False,
@@ -82,7 +84,7 @@ def localize(
     options = SearchOptions(
         mode=mode.value, model=model, base_url=base_url, settings=settings, checkpoint=checkpoint, localizer=localizer,
         calls_per_turn=calls_per_turn, max_turns=max_turns, max_new_tokens=max_new_tokens, temperature=temperature,
-        top=top, pre_search=pre_search,
+        top=top, pre_search=pre_search, encoder=encoder,
     )  # fmt: skip
     repository = Repository(repo)
     instance = instance_given(repository.root.name, given)

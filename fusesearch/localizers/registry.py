@@ -89,6 +89,16 @@ LOCALIZERS = {
         "fusesearch.localizers.reposearcher:RepoSearcherLocalizer",
         "six tools that look up definitions by file and name, ranked functions (ToolTrain 3.1)",
     ),
+    "swerank": Entry(
+        "fusesearch.localizers.swerank:SweRankLocalizer",
+        "functions retrieved by an encoder, reranked in windows by the model (SweRank section 4)",
+        pre_search=False,
+    ),
+    "swerank-embed": Entry(
+        "fusesearch.localizers.swerank:SweRankEmbedLocalizer",
+        "the encoder alone: functions by the cosine of issue and code",
+        asks_model=False,
+    ),
     "bm25": Entry(
         "fusesearch.localizers.bm25:Bm25Localizer",
         "words of the issue against those of every file and function",

@@ -60,6 +60,7 @@ class SearchOptions:
     temperature: float | None = None
     top: int | None = None
     pre_search: str | None = None
+    encoder: str | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -82,6 +83,8 @@ class SearchOptions:
                 raise OptionError(name.replace("_", "-"), "is for a model that searches: name a model or a checkpoint")
         if self.calls_per_turn and given:
             raise OptionError("calls-per-turn", f"is for localizers without a model: leave it out, or the {given}")
+        if bool(self.encoder) != (self.localizer or "").startswith("swerank"):
+            raise OptionError("encoder", "is for the localizers swerank and swerank-embed, which need one")
         if self.base_url and not self.model:
             raise OptionError("model", "name the model that the endpoint serves")
         if self.settings and not self.model:
@@ -148,7 +151,7 @@ def choose(options: SearchOptions) -> Searcher:
 
 
 def _chosen(options: SearchOptions) -> Searcher:
-    given = {name: getattr(options, name) for name in ("max_turns", "pre_search", "max_new_tokens")}
+    given = {name: getattr(options, name) for name in ("max_turns", "pre_search", "max_new_tokens", "encoder")}
     changes = {"mode": options.mode} | {name: value for name, value in given.items() if value}
     name = options.localizer or ("fusesearch" if options.model or options.checkpoint else WITHOUT_MODEL)
     if options.checkpoint is not None or options.model is not None:
@@ -216,6 +219,7 @@ def localize(
     checkpoint: str | Path | None = None,
     max_turns: int | None = None,
     top: int | None = None,
+    encoder: str | None = None,
 ) -> Answer:
     """The files and functions of ``issue`` (its text) in the directory ``repo``, most likely first, as on the command line.
 
@@ -230,7 +234,15 @@ def localize(
     """
     return _finished(
         localize_async(
-            repo, issue, localizer=localizer, model=model, base_url=base_url, checkpoint=checkpoint, max_turns=max_turns, top=top
+            repo,
+            issue,
+            localizer=localizer,
+            model=model,
+            base_url=base_url,
+            checkpoint=checkpoint,
+            max_turns=max_turns,
+            top=top,
+            encoder=encoder,
         )
     )
 
@@ -245,10 +257,11 @@ async def localize_async(
     checkpoint: str | Path | None = None,
     max_turns: int | None = None,
     top: int | None = None,
+    encoder: str | None = None,
 ) -> Answer:
     """:func:`localize` for programs with an event loop; a model may answer several at once."""
     folder = Path(checkpoint) if checkpoint is not None else None
-    searcher = choose(SearchOptions(model, base_url, None, folder, localizer, max_turns=max_turns, top=top))
+    searcher = choose(SearchOptions(model, base_url, None, folder, localizer, max_turns=max_turns, top=top, encoder=encoder))
     repository = Repository(Path(repo))
     trajectory = await searcher.run(instance_of(repository.root.name, issue), repository)
     if trajectory.error is not None:

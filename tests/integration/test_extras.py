@@ -23,6 +23,7 @@ from fusesearch.cli.extras import NEEDS, PARTS
 from fusesearch.core.schema import Answer, Expected, Instance, Location, Truth
 from fusesearch.core.storage import write_instances, write_jsonl
 from fusesearch.training.ranks import free_port
+from tests.fakes.encoder import shared_encoder
 from tests.fakes.endpoint import Endpoint
 from tests.fakes.git import committed, git
 from tests.integration.installed import ISSUE, SHAPES, Copy, found_by_api, found_by_command, found_by_mcp, hostile
@@ -181,6 +182,7 @@ def calls(world):
         "localize": search,
         "localize --localizer bm25": [*search, "--localizer", "bm25"],
         "localize --localizer locagent": [*search, "--localizer", "locagent", *model],
+        "localize --localizer swerank-embed": [*search, "--localizer", "swerank-embed", "--encoder", shared_encoder()],
         "localize --model": [*search, *model],
         "localize --checkpoint": [*search, *checkpoint],
         "context": ["context", ISSUE, "--repo", "tree"],

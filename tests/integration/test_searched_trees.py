@@ -10,6 +10,7 @@ from fusesearch.core.config import Agent, Tools
 from fusesearch.localizers.registry import LOCALIZERS, asks_model
 from fusesearch.localizers.searcher import Searcher, instance_of
 from fusesearch.search.repository import Repository
+from tests.fakes.encoder import shared_encoder
 from tests.fakes.git import committed, git
 
 ISSUE = "`Box.seal` in box.py prints too long labels"
@@ -22,6 +23,8 @@ KEEPS = {
     "routing": "index",
     "locagent": "graphs",
     "orcaloca": "graphs",
+    "swerank": "vectors",
+    "swerank-embed": "vectors",
 }
 
 
@@ -33,7 +36,8 @@ async def test_a_search_writes_into_the_users_cache_alone(name, tmp_path, monkey
     reply = json.dumps({"code_info_list": [{"keyword": "shorten", "file_path": ""}]})
     if name == "locagent":
         reply = format_calls([("search_entity", {"terms": ["shorten"]})])
-    searcher = Searcher(name, ScriptedModel(lambda messages: reply) if asks_model(name) else None, Agent(max_turns=3), Tools())
+    agent = Agent(max_turns=3, encoder=shared_encoder())
+    searcher = Searcher(name, ScriptedModel(lambda messages: reply) if asks_model(name) else None, agent, Tools())
     for working_directory in ("here", "searched"):
         monkeypatch.chdir(tmp_path / working_directory)
         done = await searcher.run(instance_of("box", ISSUE), Repository(tmp_path / "searched"))

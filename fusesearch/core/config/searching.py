@@ -46,6 +46,10 @@ class Agent(Section):
         le=1,
         description="confidence from which the localizer routing asks no model",
     )
+    encoder: str = Field(
+        "", description="of the localizers swerank and swerank-embed: a folder, or a name on the Hugging Face hub"
+    )
+    query_prefix: str | None = Field(None, description="what that encoder sees before the issue; null: what its folder says")
     history_scope: Literal["turn", "call"] = Field(
         "turn", description="history H of equation 3: earlier turns only, or also earlier calls of the same turn"
     )

@@ -38,6 +38,7 @@ ADDED: dict[int, dict[str, dict[str, Any]]] = {
     6: {"Grpo": {"warmup_steps": 5}},
     7: {"Grpo": {"tokens_per_pass": None}},
     8: {"Compute": {"ray_address": "", "verl_options": []}, "Grpo": {"engine": "trl", "verl_config": "search"}},
+    9: {"Agent": {"encoder": "", "query_prefix": None}},
 }
 """Params that a version of the schema added, by section, each with the value that all earlier runs had.
 

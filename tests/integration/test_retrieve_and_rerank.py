@@ -1,0 +1,240 @@
+"""SweRank over a real git tree, with a tiny encoder and a scripted model: what it retrieves, asks, answers and survives."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fusesearch.agents.models.base import Completion
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.core.caches import Caches
+from fusesearch.core.config import Agent
+from fusesearch.core.errors import ArtifactError, ConfigError, OptionError
+from fusesearch.core.schema import Instance
+from fusesearch.core.storage import read_trajectories
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.registry import make_localizer
+from fusesearch.localizers.searcher import SearchOptions
+from fusesearch.localizers.swerank import UNREADABLE, candidates_of
+from fusesearch.localizers.swerank import encoder as encoders
+from fusesearch.search.repository import Repository
+from fusesearch.search.snapshots import SnapshotStore
+from tests.fakes.commands import app
+from tests.fakes.encoder import shared_encoder, tiny_encoder
+from tests.fakes.git import committed
+
+ROOT = Path(__file__).parents[2]
+ISSUE = "`Basket.total` is too low.\n\nIt ignores [12] prices."
+BASKET = """\
+class Basket:
+    @property
+    def total(self):
+        return prices[0]
+
+    class Inner:
+        def f(self):
+            return '[3]'
+"""
+FILES = {
+    "shop/basket.py": BASKET,
+    "shop/prices.py": "\n\n".join(f"async def price_{n}(item):\n    return {n} + item" for n in range(24)),
+    "shop/twice.py": "if x:\n    def one(): return 1\nelse:\n    def one(): return 2\n",
+    "web/cart.ts": "export class Cart { add(item: string) { return item; } }\n",
+    "shop/tests/test_basket.py": "def test_total():\n    pass\n",
+    "README.md": "# Shop\n",
+}
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shop")
+    committed(folder, FILES)
+    return SnapshotStore(tmp_path_factory.mktemp("cache")).repository(folder, "HEAD")
+
+
+def made(name, tmp_path, reply=None, **agent):
+    model = ScriptedModel(reply) if reply else None
+    return make_localizer(name, Setup(model, Agent(**{"encoder": shared_encoder(), **agent}), caches=Caches(tmp_path)))
+
+
+def instance(issue=ISSUE):
+    return Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement=issue)
+
+
+def test_the_text_of_a_function_is_its_path_its_class_and_its_code(repository):
+    found = {one.entity: one.text for one in candidates_of(repository)}
+    assert found["shop/basket.py::Basket.total"].startswith(
+        "shop/basket.py/Basket/total\nclass Basket:    @property\n    def total"
+    )
+    assert found["shop/basket.py::Basket.Inner.f"].startswith("shop/basket.py/Basket/Inner/f\nclass Inner:        def f")
+    assert found["shop/prices.py::price_3"] == "shop/prices.py/price_3\nasync def price_3(item):\n    return 3 + item"
+    assert found["web/cart.ts::Cart.add"].startswith("web/cart.ts/Cart.add\n")
+    assert not any("test" in entity for entity in found)
+
+
+async def test_the_encoder_alone_ranks_functions_and_files_by_their_first(repository, tmp_path):
+    localizer = made("swerank-embed", tmp_path)
+    done = await localizer.localize(instance(), repository)
+    assert (done.localizer, done.model, done.stop, done.error) == ("swerank-embed", "", "answer", None)
+    every = list(dict.fromkeys(one.entity for one in candidates_of(repository)))
+    ranked = [one.entity for one in localizer.retrieve(ISSUE, repository)]
+    assert sorted(ranked) == sorted(every)
+    assert done.answer.functions == ranked[:15]
+    assert done.answer.files == list(dict.fromkeys(entity.partition("::")[0] for entity in ranked))
+    again = await localizer.localize(instance(), repository)
+    assert again.answer == done.answer
+
+
+async def test_the_model_reorders_windows_from_the_end_to_the_top(repository, tmp_path):
+    wanted = "price_7"
+    prompts = []
+
+    def reply(messages):
+        prompts.append(messages)
+        lines = messages[-1].content.splitlines()
+        best = next((line[1 : line.index("]")] for line in lines if line.endswith(f"/{wanted}")), "1")
+        return f"<think>[5] > [6]</think>[{best}] > [{1 if best != '1' else 2}]"
+
+    localizer = made("swerank", tmp_path, reply)
+    done = await localizer.localize(instance(), repository)
+    retrieved = [one.entity for one in localizer.retrieve(ISSUE, repository)]
+    assert done.answer.functions[0] == "shop/prices.py::price_7"
+    assert done.answer.functions[1:] == [entity for entity in retrieved if not entity.endswith(wanted)][:14]
+    assert len(done.turns) == len(prompts) == 5  # 28 functions: ..28, ..23, ..18, ..13, ..8
+    system, first = prompts[0]
+    assert (system.role, first.role) == ("system", "user")
+    assert first.content.count("`Basket.total` is too low.") == 2
+    assert "[1] shop/" in first.content
+    assert "'(3)'" in "".join(messages[-1].content for messages in prompts)
+    assert not any(turn.extra for turn in done.turns)
+
+
+async def test_a_reply_that_cannot_be_read_leaves_the_order_and_is_counted(repository, tmp_path):
+    def reply(messages):
+        return "All of them matter." if "/price_1\n" in messages[-1].content else "[1] > [2]"
+
+    localizer = made("swerank", tmp_path, reply)
+    done = await localizer.localize(instance(), repository)
+    assert done.answer.functions == [one.entity for one in localizer.retrieve(ISSUE, repository)][:15]
+    unread = [turn for turn in done.turns if turn.extra.get(UNREADABLE)]
+    assert 1 <= len(unread) < len(done.turns)
+    assert all(turn.text == "All of them matter." for turn in unread)
+
+
+async def test_a_window_that_does_not_fit_is_asked_for_again_with_half(repository, tmp_path):
+    sizes = []
+
+    def reply(messages):
+        sizes.append(len(messages[-1].content))
+        return Completion(text="", finish_reason="context") if sizes[-1] > 9000 else "[2] > [1]"
+
+    done = await made("swerank", tmp_path, reply, issue_chars=10**6).localize(instance("word " * 30_000), repository)
+    assert (done.stop, done.error, len(done.turns)) == ("answer", None, 10)
+    assert max(sizes) <= 4 * Agent().max_context_tokens
+    assert all(turn.extra.get(UNREADABLE) for turn in done.turns[1::2])
+
+
+async def test_the_issue_is_cut_before_functions_lose_too_much(tmp_path):
+    long = "\n".join(f"def f{n}():\n" + "    x = 1\n" * 2000 for n in range(12))
+    committed(tmp_path / "long", {"a.py": long})
+    prompts = []
+
+    def reply(messages):
+        prompts.append(messages[-1].content)
+        return "[1]"
+
+    await made("swerank", tmp_path, reply, issue_chars=10**6).localize(instance("word " * 10**6), Repository(tmp_path / "long"))
+    assert prompts[0].count("x = 1") >= 10 * 80
+    assert len(prompts[0]) <= 4 * Agent().max_context_tokens
+    prompts.clear()
+    await made("swerank", tmp_path, reply).localize(instance("short"), Repository(tmp_path / "long"))
+    assert prompts[0].count("x = 1") == pytest.approx(10 * 4096 / 10, rel=0.05)
+
+
+@pytest.mark.parametrize("issue", ["", " \n", "?" * 10**6, "wört " * 10**5, "\ud800\x00"])
+@pytest.mark.parametrize("name", ["swerank", "swerank-embed"])
+async def test_odd_issues_end_well(repository, tmp_path, name, issue):
+    done = await made(name, tmp_path, lambda messages: "[2]" if name == "swerank" else "").localize(instance(issue), repository)
+    assert done.error is None
+    assert done.stop == ("answer" if issue.strip() else "no_answer")
+
+
+@pytest.mark.parametrize("files", [{"README.md": "# No code"}, {"a.py": "X = 1\n"}, {"tests/test_a.py": "def test(): pass\n"}])
+async def test_without_functions_there_is_no_answer_and_no_request(tmp_path, files):
+    committed(tmp_path / "tree", files)
+    done = await made("swerank", tmp_path, lambda messages: 1 / 0).localize(instance(), Repository(tmp_path / "tree"))
+    assert (done.stop, done.answer, done.turns, done.error) == ("no_answer", None, [], None)
+
+
+async def test_another_commit_embeds_only_what_changed(tmp_path, monkeypatch):
+    seen = []
+    embed = encoders.Encoder.embed
+    monkeypatch.setattr(encoders.Encoder, "embed", lambda self, texts: seen.append(len(texts)) or embed(self, texts))
+    for number, files in enumerate((FILES, FILES | {"web/cart.ts": "export function add() { return 1; }\n"})):
+        committed(tmp_path / str(number), files)
+        await made("swerank-embed", tmp_path / "kept").localize(instance(), Repository(tmp_path / str(number)))
+    assert seen == [29, 1, 1, 1]  # functions and issue, then the new function and the issue
+
+
+async def test_the_prefix_is_the_encoders_own_or_the_given_one(repository, tmp_path, monkeypatch):
+    queries = []
+    embed = encoders.Encoder.embed
+    monkeypatch.setattr(encoders.Encoder, "embed", lambda self, texts: queries.append(texts[-1]) or embed(self, texts))
+    own = str(tiny_encoder(tmp_path / "encoder", prefix="Find: "))
+    for given, prefix in ((None, "Find: "), ("", ""), ("Query: ", "Query: ")):
+        await made("swerank-embed", tmp_path, encoder=own, query_prefix=given).localize(instance(), repository)
+        assert queries[-1] == prefix + ISSUE
+
+
+async def test_an_encoder_that_fails_is_an_error_and_no_answer(repository, tmp_path, monkeypatch):
+    def full(self, texts):
+        raise encoders.InfrastructureError("the encoder failed: no memory")
+
+    monkeypatch.setattr(encoders.Encoder, "embed", full)
+    done = await made("swerank-embed", tmp_path).localize(instance(), repository)
+    assert (done.stop, done.error, done.answer) == ("error", "the encoder failed: no memory", None)
+
+
+async def test_without_an_encoder_nothing_starts(repository, tmp_path):
+    with pytest.raises(ConfigError, match="needs an encoder"):
+        made("swerank-embed", tmp_path, encoder="")
+    with pytest.raises(ArtifactError, match="is missing"):
+        await made("swerank-embed", tmp_path, encoder=str(tmp_path / "gone")).localize(instance(), repository)
+    for options in ({"localizer": "swerank-embed"}, {"localizer": "bm25", "encoder": "x"}, {"encoder": "x"}):
+        with pytest.raises(OptionError, match="encoder: is for the localizers swerank"):
+            SearchOptions(**options)
+
+
+def test_the_commands_take_an_encoder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    commit = committed(tmp_path / "repos/o__n.git", FILES)
+    chosen = ["--localizer", "swerank-embed", "--encoder", shared_encoder()]
+    done = CliRunner().invoke(app, ["localize", ISSUE, "--repo", str(tmp_path / "repos/o__n.git"), "--format", "json", *chosen])
+    assert done.exit_code == 0, done.output
+    assert len(json.loads(done.stdout)["modify"]) >= 15
+    rows = [{"instance_id": "o__n-1", "repo": "o/n", "base_commit": commit, "problem_statement": ISSUE, "patch": PATCH}]
+    (tmp_path / "issues.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = ["--instances", str(tmp_path / "issues.jsonl"), "--repos", str(tmp_path / "repos"), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, ["evaluate", *chosen, *words])
+    assert done.exit_code == 0, done.output
+    (kept,) = read_trajectories(next((tmp_path / "out/cells").iterdir()) / "trajectories.jsonl")
+    assert (kept.stop, len(kept.answer.functions)) == ("answer", 15)
+    assert json.loads(next((tmp_path / "out/cells").glob("*/settings.json")).read_text())["agent"]["encoder"] == shared_encoder()
+
+
+PATCH = (
+    "diff --git a/shop/prices.py b/shop/prices.py\n--- a/shop/prices.py\n+++ b/shop/prices.py\n"
+    "@@ -1,2 +1,2 @@\n async def price_0(item):\n-    return 0 + item\n+    return 1 + item\n"
+)
+
+
+def test_a_missing_package_is_one_line_that_says_how_to_install_it(tmp_path):
+    committed(tmp_path / "tree", FILES)
+    code = "import sys; sys.modules['torch'] = None; from fusesearch.cli import main; main()"
+    words = ["localize", ISSUE, "--repo", str(tmp_path / "tree"), "--localizer", "swerank-embed", "--encoder", str(tmp_path)]
+    done = subprocess.run([sys.executable, "-c", code, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "this needs torch, which is not installed: pip install -e '.[train]'" in done.stderr
