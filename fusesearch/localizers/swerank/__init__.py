@@ -1,7 +1,7 @@
 """SweRank: a bi-encoder retrieves functions, a listwise model reranks them (Reddy et al., ICLR 2026, arXiv 2505.07849).
 
-The prompt is RankGPT's in the words that SweRank's rerankers were trained with. What a candidate's text is, the windows and
-the limits are those of its public code.
+The prompt asks what SweRank's asks (RankGPT's form), in other words. What a candidate's text is, the windows and the limits are
+those of its public code.
 """
 
 from __future__ import annotations
