@@ -38,7 +38,8 @@ class HeldOut:
         """All instances of ``rules.benchmarks``. Raises :class:`ArtifactError` for a missing or malformed file."""
         known = cls(families)
         if rules.near_duplicate is not None and rules.benchmarks:
-            known.near_issues, known.near_patches = Similar(rules.near_duplicate), Similar(rules.near_duplicate)
+            known.near_issues = Similar(rules.near_duplicate, issue_shingles)
+            known.near_patches = Similar(rules.near_duplicate, changed_lines)
         for path in rules.benchmarks:
             known.add(barred_instances(path), near=True)
         return known
@@ -54,8 +55,8 @@ class HeldOut:
             if instance.patch.strip():
                 self.patches.add(patch_digest(instance.patch))
             if near and self.near_issues and self.near_patches:
-                self.near_issues.add(self.near_issues.signature(issue_shingles(instance.problem_statement)))
-                self.near_patches.add(self.near_patches.signature(changed_lines(instance.patch)))
+                self.near_issues.add(instance.problem_statement)
+                self.near_patches.add(instance.patch)
 
     def look_into(self, repos: Iterable[str], repos_dir: Path) -> None:
         """Find clones that contain a benchmark's base commit: they are its repository, whatever their name."""
@@ -69,9 +70,9 @@ class HeldOut:
             return "same_issue"
         if instance.patch.strip() and patch_digest(instance.patch) in self.patches:
             return "same_patch"
-        if self.near_issues and self.near_issues.holds(self.near_issues.signature(issue_shingles(instance.problem_statement))):
+        if self.near_issues and self.near_issues.holds(instance.problem_statement):
             return "similar_issue"
-        if self.near_patches and self.near_patches.holds(self.near_patches.signature(changed_lines(instance.patch))):
+        if self.near_patches and self.near_patches.holds(instance.patch):
             return "similar_patch"
         return None
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -105,7 +105,7 @@ def filter_pairs(
     dropped and never raise; an unknown rule in ``rules.skip`` raises :class:`ConfigError`.
     """
     check_skip(rules)
-    seen = _Seen.for_rules(rules)
+    seen = _Seen(rules.near_duplicate)
     for pair in pairs:
         judged = _Judged(pair, rules, contested)
         broken = next((rule for rule in _broken(judged, read_blobs, seen, known or {}) if rule not in rules.skip), None)
@@ -185,21 +185,14 @@ class _Judged:
         return issue_digest(self.pair.problem_statement)
 
 
-@dataclass
 class _Seen:
     """What later pairs are compared with: ids, issues and patches of the kept ones."""
 
-    ids: set[str] = field(default_factory=set)
-    digests: set[bytes] = field(default_factory=set)
-    issues: _NearDuplicates | None = None
-    patches: _NearDuplicates | None = None
-
-    @classmethod
-    def for_rules(cls, rules: Filter) -> _Seen:
-        if rules.near_duplicate is None:
-            return cls()
-        near = partial(_NearDuplicates, rules.near_duplicate)
-        return cls(issues=near(issue_shingles), patches=near(changed_lines))
+    def __init__(self, near_duplicate: float | None) -> None:
+        self.ids: set[str] = set()
+        self.digests: set[bytes] = set()
+        self.issues = None if near_duplicate is None else Similar(near_duplicate, issue_shingles)
+        self.patches = None if near_duplicate is None else Similar(near_duplicate, changed_lines)
 
     def add(self, judged: _Judged) -> None:
         self.ids.add(judged.pair.instance_id)
@@ -207,20 +200,6 @@ class _Seen:
         if self.issues and self.patches:
             self.issues.add(judged.pair.problem_statement)
             self.patches.add(judged.pair.patch)
-
-
-class _NearDuplicates:
-    """Kept texts, compared by their shingles. Remembers the last signature, since ``add`` follows ``holds``."""
-
-    def __init__(self, threshold: float, shingles: Callable[[str], Iterable[str]]) -> None:
-        self._similar = Similar(threshold)
-        self._signature = lru_cache(maxsize=1)(lambda text: self._similar.signature(shingles(text)))
-
-    def holds(self, text: str) -> bool:
-        return self._similar.holds(self._signature(text))
-
-    def add(self, text: str) -> None:
-        self._similar.add(self._signature(text))
 
 
 def truths_of(path: Path, repos: Sequence[str], rules: Filter, repos_dir: Path) -> Iterator[tuple[str, dict[str, Truth | str]]]:

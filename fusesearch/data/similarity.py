@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,38 +46,40 @@ def changed_lines(patch: str) -> list[str]:
 class Similar:
     """Finds out whether a text is similar to an earlier one: Jaccard similarity of their shingles at least ``threshold``.
 
-    The similarity is estimated from 128 hash functions, with a standard error of 0.03 at 0.85.
+    ``shingles`` gives those of a text. Estimated from 128 hash functions, with a standard error of 0.03 at 0.85.
     """
 
-    def __init__(self, threshold: float) -> None:
+    def __init__(self, threshold: float, shingles: Callable[[str], Iterable[str]]) -> None:
         from datasketch import MinHash, MinHashLSH
 
-        self.threshold = threshold
+        self.threshold, self._shingles = threshold, shingles
+        self.signature = lru_cache(maxsize=1)(self._signature)  # `add` follows `holds`
         rows = _rows_per_band(threshold)
         self._bands = MinHashLSH(num_perm=PERMUTATIONS, params=(PERMUTATIONS // rows, rows), hashfunc=_band_key)
         self._signatures: list[LeanMinHash] = []
         self._empty = MinHash(PERMUTATIONS, seed=1, hashfunc=_hash)
 
-    def signature(self, shingles: Iterable[str]) -> LeanMinHash | None:
+    def _signature(self, text: str) -> LeanMinHash | None:
         """The signature of a text; ``None`` if it is too short to be compared."""
         from datasketch import LeanMinHash
 
-        distinct = sorted(set(shingles))
+        distinct = sorted(set(self._shingles(text)))
         if len(distinct) < MIN_SHINGLES:
             return None
         sketch = self._empty.copy()
         sketch.update_batch([shingle.encode("utf-8", "surrogatepass") for shingle in distinct])
         return LeanMinHash(sketch)
 
-    def holds(self, signature: LeanMinHash | None) -> bool:
+    def holds(self, text: str) -> bool:
         """Whether an added text reaches the threshold."""
+        signature = self.signature(text)
         return signature is not None and any(
             signature.jaccard(self._signatures[number]) >= self.threshold for number in self._bands.query(signature)
         )
 
-    def add(self, signature: LeanMinHash | None) -> None:
-        """Add a text by its signature; ``None`` is ignored."""
-        if signature is not None:
+    def add(self, text: str) -> None:
+        """Add a text, unless it is too short to be compared."""
+        if (signature := self.signature(text)) is not None:
             self._bands.insert(len(self._signatures), signature, check_duplication=False)
             self._signatures.append(signature)
 

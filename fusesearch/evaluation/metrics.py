@@ -7,9 +7,8 @@ of :class:`Score`, a line in :func:`~fusesearch.evaluation.costs.tool_statistics
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, Protocol
 
 from fusesearch.core.errors import ConfigError, DataError
@@ -18,16 +17,13 @@ from fusesearch.evaluation import statistics
 from fusesearch.evaluation.costs import tool_statistics
 from fusesearch.evaluation.quality import (
     NDCG_AT,
+    RANKED,
     RECALL_AT,
     Quality,
-    average_precision,
     combined_f1,
     count,
     mean,
-    ndcg_at,
     quality,
-    recall_at,
-    reciprocal_rank,
 )
 from fusesearch.evaluation.statistics import Statistic
 
@@ -127,17 +123,17 @@ def _level(level: str) -> Iterator[Metric]:
             f"{level}_macro_{figure}", f"{name} {short}, mean (%)", statistics.mean(f"{level}_{figure}"),
             f"{words}, mean over instances", percent=True,
         )  # fmt: skip
-    ranked: list[tuple[str, str, str, Callable[[Sequence[str], Sequence[str]], float]]] = [
-        *((f"recall@{k}", f"R@{k}", f"Recall@{k}", partial(recall_at, k=k)) for k in RECALL_AT),
-        ("map", "MAP", "mean average precision", average_precision),
-        ("mrr", "MRR", "mean reciprocal rank", reciprocal_rank),
-        (f"ndcg@{NDCG_AT}", f"nDCG@{NDCG_AT}", f"nDCG@{NDCG_AT}", partial(ndcg_at, k=NDCG_AT)),
+    ranked = [
+        *((f"recall@{k}", f"R@{k}", f"Recall@{k}") for k in RECALL_AT),
+        ("map", "MAP", "mean average precision"),
+        ("mrr", "MRR", "mean reciprocal rank"),
+        (f"ndcg@{NDCG_AT}", f"nDCG@{NDCG_AT}", f"nDCG@{NDCG_AT}"),
     ]
-    for figure, short, words, of in ranked:
+    for figure, short, words in ranked:
         key = f"{level}_{figure}".replace("@", "_at_")  # MLflow takes no @ in names
         yield Metric(
-            key, f"{name} {short} (%)", statistics.averaged(key, level, of), f"{words} at {level} level, mean over instances",
-            percent=True, paper=f"{level}_{figure}",
+            key, f"{name} {short} (%)", statistics.averaged(key, level, RANKED[figure]),
+            f"{words} at {level} level, mean over instances", percent=True, paper=f"{level}_{figure}",
         )  # fmt: skip
 
 

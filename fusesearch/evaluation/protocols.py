@@ -14,8 +14,8 @@ from typing import get_args
 from fusesearch.code.kinds import is_code
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Family, Instance, Score, Truth
-from fusesearch.evaluation import metrics, quality, statistics
-from fusesearch.evaluation.quality import ACCURACY_AT, NDCG_AT, RECALL_AT, Quality
+from fusesearch.evaluation import metrics, statistics
+from fusesearch.evaluation.quality import ACCURACY_AT, RANKED, Quality, accuracy_at
 from fusesearch.evaluation.statistics import Statistic
 
 LEVELS = ("file", "function")
@@ -38,10 +38,9 @@ class Protocol:
 
     def select(self, instances: Iterable[Instance]) -> list[Instance]:
         """The instances that count. Raises :class:`DataError` for one without truth."""
-        rows = [row for row in instances if (metrics.truth_of(row).expected is not None) == self.questions]
-        return [
-            row for row in rows if self.keeps(code_of(metrics.truth_of(row))) and not self._too_long(len(row.problem_statement))
-        ]
+        truths = ((row, metrics.truth_of(row)) for row in instances)
+        rows = ((row, code_of(truth)) for row, truth in truths if (truth.expected is not None) == self.questions)
+        return [row for row, truth in rows if self.keeps(truth) and not self._too_long(len(row.problem_statement))]
 
     def view(self, scores: Iterable[Score], *, accepted: bool = False) -> list[Score]:
         """Scores of the instances that count, against the code of their truth; errored ones stay, without figures.
@@ -52,7 +51,7 @@ class Protocol:
             return [score for score in scores if score.family]
         short = (score for score in scores if not self._too_long(score.issue_chars))
         kept = [(score, truth) for score in short if self.keeps(truth := code_of(_truth_of(score)))]
-        return [metrics.against(score, _best(score) or truth if accepted else truth) for score, truth in kept]
+        return [metrics.against(score, (accepted and _best(score)) or truth) for score, truth in kept]
 
     def _too_long(self, chars: int | None) -> bool:
         return self.max_issue_chars is not None and chars is not None and chars > self.max_issue_chars
@@ -114,19 +113,13 @@ def _mean() -> tuple[Statistic, ...]:
     return (*(statistics.mean(f"{level}_{figure}") for level in LEVELS for figure in Quality._fields), statistics.mean("f1"))
 
 
-def _ranked(level: str) -> tuple[Statistic, ...]:
-    recalls = (statistics.averaged(f"{level}_recall@{k}", level, partial(quality.recall_at, k=k)) for k in RECALL_AT)
-    return (
-        *recalls,
-        statistics.averaged(f"{level}_map", level, quality.average_precision),
-        statistics.averaged(f"{level}_mrr", level, quality.reciprocal_rank),
-        statistics.averaged(f"{level}_ndcg@{NDCG_AT}", level, partial(quality.ndcg_at, k=NDCG_AT)),
-    )
+def _ranked() -> tuple[Statistic, ...]:
+    return tuple(statistics.averaged(f"{level}_{name}", level, of) for level in LEVELS for name, of in RANKED.items())
 
 
 def _accuracy() -> tuple[Statistic, ...]:
     levels = ((level, k) for level, cuts in ACCURACY_AT.items() for k in cuts)
-    return tuple(statistics.averaged(f"{level}_acc@{k}", level, partial(quality.accuracy_at, k=k)) for level, k in levels)
+    return tuple(statistics.averaged(f"{level}_acc@{k}", level, partial(accuracy_at, k=k)) for level, k in levels)
 
 
 def _answers() -> tuple[Statistic, ...]:
@@ -168,7 +161,7 @@ PROTOCOLS = {
         Protocol("codescout", "CodeScout: mean over instances that modify a function", _modifies_functions, _mean(), _F1),
         Protocol(
             "tooltrain", "ToolTrain section 4.2: ranked metrics, mean over instances that modify a function",
-            _modifies_functions, (*_ranked("file"), *_ranked("function")), ("file_recall@5", "function_recall@5"),
+            _modifies_functions, _ranked(), ("file_recall@5", "function_recall@5"),
         ),
         Protocol(
             "locagent", "LocAgent: Acc@k, the whole truth within the first k, over instances that modify a function",

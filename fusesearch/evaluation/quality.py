@@ -12,7 +12,8 @@ pooled precision.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 FILE_WEIGHT, FUNCTION_WEIGHT = 0.7, 0.3
@@ -109,6 +110,15 @@ def ndcg_at(predicted: Sequence[str], true: Sequence[str], k: int) -> float:
     return ratio(gain, ideal)
 
 
+RANKED: dict[str, Callable[[Sequence[str], Sequence[str]], float]] = {
+    **{f"recall@{k}": partial(recall_at, k=k) for k in RECALL_AT},
+    "map": average_precision,
+    "mrr": reciprocal_rank,
+    f"ndcg@{NDCG_AT}": partial(ndcg_at, k=NDCG_AT),
+}
+"""The ranked metrics by name, each of (predicted, true)."""
+
+
 def summarize_level(pairs: Sequence[Pair]) -> dict[str, Any]:
     """Every metric of one level over instances (or runs of them).
 
@@ -118,12 +128,7 @@ def summarize_level(pairs: Sequence[Pair]) -> dict[str, Any]:
     summary: dict[str, Any] = {"instances": len(defined)}
     for average, values in _averages(pairs, defined).items():
         summary[average] = dict(zip(Quality._fields, values, strict=True))
-    for k in RECALL_AT:
-        summary[f"recall@{k}"] = mean([recall_at(*pair, k) for pair in defined])
-    summary["map"] = mean([average_precision(*pair) for pair in defined])
-    summary["mrr"] = mean([reciprocal_rank(*pair) for pair in defined])
-    summary[f"ndcg@{NDCG_AT}"] = mean([ndcg_at(*pair, NDCG_AT) for pair in defined])
-    return summary
+    return summary | {name: mean([of(*pair) for pair in defined]) for name, of in RANKED.items()}
 
 
 def summarize(files: Sequence[Pair], functions: Sequence[Pair]) -> dict[str, Any]:
@@ -133,14 +138,13 @@ def summarize(files: Sequence[Pair], functions: Sequence[Pair]) -> dict[str, Any
     """
     summary: dict[str, Any] = {"file": summarize_level(files), "function": summarize_level(functions)}
     pooled = summary["file"]["micro"]["f1"]
-    each = [pair_f1(*pairs) for pairs in zip(files, functions, strict=True) if pairs[0][1]]
+    each = [
+        combined_f1(quality(count(*file)).f1, quality(count(*function)).f1 if function[1] else None)
+        for file, function in zip(files, functions, strict=True)
+        if file[1]
+    ]
     micro = None if pooled is None else combined_f1(pooled, summary["function"]["micro"]["f1"])
     return summary | {"f1": {"micro": micro, "macro": mean(each)}}
-
-
-def pair_f1(files: Pair, functions: Pair) -> float:
-    """Combined F1 of one instance."""
-    return combined_f1(quality(count(*files)).f1, quality(count(*functions)).f1 if functions[1] else None)
 
 
 def _averages(pairs: Sequence[Pair], defined: Sequence[Pair]) -> dict[str, tuple[float | None, ...]]:

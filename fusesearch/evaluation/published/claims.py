@@ -40,6 +40,13 @@ def clip(text: str) -> str:
     return text[:MAX_TEXT]
 
 
+def place_claims(places: Iterable[tuple[str, str | None, str | None]]) -> Iterator[Claim]:
+    """The places given as file, class and function; those that name neither class nor function are files alone."""
+    for path, owner, function in places:
+        if name := ".".join(part for part in (owner, function) if part):
+            yield Claim(clip(path), clip(name), "function" if function else "class")
+
+
 def entity_claim(entity: str) -> Claim:
     """The place ``path:Qualified.name``."""
     path, _, name = clip(entity).partition(":")

@@ -15,9 +15,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from fusesearch.code.names import Claim
 from fusesearch.core.errors import DataError, first_fault
-from fusesearch.evaluation.published.claims import Published, answer, clip, entity_claim
+from fusesearch.evaluation.published.claims import Published, answer, entity_claim, place_claims
 from fusesearch.evaluation.published.rows import ReleasedRow, json_lines, parquet_rows
 
 FINISH = "localization_finish"
@@ -82,13 +81,8 @@ def _answer(instance_id: str, given: Any) -> Published:
         levels = Levels.model_validate(given)
         return answer(instance_id, levels.files or [], map(entity_claim, levels.entities or []))
     places = _PLACES.validate_python(given or [])
-    named = (place for place in places if place.class_name or place.function_name)
-    return answer(instance_id, (place.file for place in places), map(_of_place, named))
-
-
-def _of_place(place: Place) -> Claim:
-    name = clip(".".join(part for part in (place.class_name, place.function_name) if part))
-    return Claim(clip(place.file), name, "function" if place.function_name else "class")
+    named = place_claims((place.file, place.class_name, place.function_name) for place in places)
+    return answer(instance_id, (place.file for place in places), named)
 
 
 def _finished(row: CodeScoutRow) -> Any:

@@ -9,24 +9,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
-from fusesearch.code.names import Claim
 from fusesearch.core.errors import DataError
-from fusesearch.evaluation.published.claims import Published, answer, clip
+from fusesearch.evaluation.published.claims import Published, answer, place_claims
 from fusesearch.evaluation.published.rows import ReleasedRow, json_document
 
 MAX_FILES = 100_000
 _PREFIX, _SUFFIX = "searcher_", ".json"
+Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 
 
 class BugLocation(ReleasedRow):
-    """One place; an empty string equals null."""
+    """One place; null equals an empty string."""
 
-    file_path: str | None = Field(default=None, validation_alias=AliasChoices("file_path", "file_name", "file"))
-    class_name: str | None = None
-    method_name: str | None = None
+    file_path: Text = Field(default="", validation_alias=AliasChoices("file_path", "file_name", "file"))
+    class_name: Text = ""
+    method_name: Text = ""
 
 
 class OrcaLocaAnswer(ReleasedRow):
@@ -40,7 +41,10 @@ def read(path: Path) -> Iterator[Published]:
     for found in _files(path) if path.is_dir() else [path]:
         if not (found.name.startswith(_PREFIX) and found.name.endswith(_SUFFIX)):
             raise DataError(f"{found} is not a file of OrcaLoca: these are named searcher_<instance>.json")
-        yield _answer(found.name[len(_PREFIX) : -len(_SUFFIX)], json_document(found, OrcaLocaAnswer))
+        listed = json_document(found, OrcaLocaAnswer).bug_locations or []
+        places = [place for place in listed if place.file_path.strip()]
+        named = place_claims((place.file_path, place.class_name.strip(), place.method_name.strip()) for place in places)
+        yield answer(found.name[len(_PREFIX) : -len(_SUFFIX)], (place.file_path for place in places), named)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -54,15 +58,3 @@ def _files(folder: Path) -> list[Path]:
     if not found:
         raise DataError(f"{folder} holds no searcher_<instance>.json")
     return found
-
-
-def _answer(instance_id: str, found: OrcaLocaAnswer) -> Published:
-    places = [place for place in found.bug_locations or [] if (place.file_path or "").strip()]
-    named = (place for place in places if (place.class_name or "").strip() or (place.method_name or "").strip())
-    return answer(instance_id, (place.file_path or "" for place in places), map(_claim, named))
-
-
-def _claim(place: BugLocation) -> Claim:
-    method, owner = (place.method_name or "").strip(), (place.class_name or "").strip()
-    name = clip(".".join(part for part in (owner, method) if part))
-    return Claim(clip(place.file_path or ""), name, "function" if method else "class")
