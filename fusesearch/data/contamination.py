@@ -10,7 +10,7 @@ from pathlib import Path
 from fusesearch.core.config import Split
 from fusesearch.core.errors import ArtifactError, DataError
 from fusesearch.core.schema import Instance
-from fusesearch.data.families import Families, holding_commits
+from fusesearch.data.families import Families
 from fusesearch.data.similarity import Similar, changed_lines, issue_digest, issue_shingles, patch_digest
 from fusesearch.data.swe_bench import instances, read_rows
 
@@ -58,10 +58,6 @@ class HeldOut:
                 self.near_issues.add(instance.problem_statement)
                 self.near_patches.add(instance.patch)
 
-    def look_into(self, repos: Iterable[str], repos_dir: Path) -> None:
-        """Find clones that contain a benchmark's base commit: they are its repository, whatever their name."""
-        self.clones |= holding_commits(repos, repos_dir, self.commits)
-
     def reason(self, instance: Instance) -> str | None:
         """Why an instance is contaminated, if it is."""
         if self._is_benchmarks(instance):
@@ -87,16 +83,6 @@ class HeldOut:
         if self.families.key(instance.repo) in self.repositories or package in self.projects:
             return True
         return instance.repo in self.clones or instance.base_commit in self.commits
-
-
-def decontaminated(instances: Iterable[Instance], known: HeldOut, dropped: list[tuple[str, str]]) -> Iterator[Instance]:
-    """Yield the clean instances; add id and reason of each other one to ``dropped``."""
-    for instance in instances:
-        reason = known.reason(instance)
-        if reason:
-            dropped.append((instance.instance_id, reason))
-        else:
-            yield instance
 
 
 def barred_instances(path: Path) -> Iterator[Instance]:

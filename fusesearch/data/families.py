@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from fusesearch.core.errors import RepositoryError
 from fusesearch.data.provenance import Provenance
 from fusesearch.data.repositories import git_dir_of
-from fusesearch.search.git import reading_environment
+from fusesearch.data.sources.history import absent
 
 FORMER_NAMES = {
     "pycqa/pylint": "pylint-dev/pylint",
@@ -32,8 +32,6 @@ FORMER_NAMES = {
     "sdispater/poetry": "python-poetry/poetry",
 }
 """Former names of well-known benchmark repositories, in lower case. ``split.aliases`` adds more."""
-
-MAX_SECONDS = 60.0
 
 
 class Families:
@@ -88,20 +86,10 @@ def holding_commits(repos: Iterable[str], repos_dir: Path, commits: Iterable[str
 
     Starts one git process per repository. A missing or unreadable clone contains none.
     """
-    asked = "".join(f"{commit}^{{commit}}\n" for commit in sorted(set(commits)) if commit.isalnum())
-    return {repo for repo in repos if asked and _holds(repo, repos_dir, asked)}
-
-
-def _holds(repo: str, repos_dir: Path, asked: str) -> bool:
-    try:
-        git_dir = git_dir_of(repo, repos_dir)
-    except RepositoryError:
-        return False
-    command = ["git", "-c", "safe.directory=*", f"--git-dir={git_dir}", "cat-file", "--batch-check=%(objecttype)"]
-    try:
-        done = subprocess.run(
-            command, input=asked, capture_output=True, text=True, env=reading_environment(), timeout=MAX_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return "commit" in done.stdout.splitlines()
+    asked = [f"{commit}^{{commit}}" for commit in sorted(set(commits))]
+    found = set()
+    for repo in repos:
+        with suppress(RepositoryError):
+            if len(absent(git_dir_of(repo, repos_dir), asked)) < len(asked):
+                found.add(repo)
+    return found

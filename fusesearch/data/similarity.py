@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ class Similar:
         self.threshold, self._shingles = threshold, shingles
         self.signature = lru_cache(maxsize=1)(self._signature)  # `add` follows `holds`
         rows = _rows_per_band(threshold)
-        self._bands = MinHashLSH(num_perm=PERMUTATIONS, params=(PERMUTATIONS // rows, rows), hashfunc=_band_key)
+        self._bands = MinHashLSH(num_perm=PERMUTATIONS, params=(PERMUTATIONS // rows, rows), hashfunc=partial(_hash, size=8))
         self._signatures: list[LeanMinHash] = []
-        self._empty = MinHash(PERMUTATIONS, seed=1, hashfunc=_hash)
+        self._empty = MinHash(PERMUTATIONS, seed=1, hashfunc=lambda data: int.from_bytes(_hash(data, 4), "big"))
 
     def _signature(self, text: str) -> LeanMinHash | None:
         """The signature of a text; ``None`` if it is too short to be compared."""
@@ -90,17 +90,13 @@ def _rows_per_band(threshold: float) -> int:
     return max(fits, default=1)
 
 
-def _band_key(band: bytes) -> bytes:
-    return hashlib.blake2b(band, digest_size=8).digest()
-
-
-def _hash(data: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(data, digest_size=4).digest(), "big")
-
-
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
 
 
 def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return _hash(text.encode("utf-8", "surrogatepass"), 16)
+
+
+def _hash(data: bytes, size: int) -> bytes:
+    return hashlib.blake2b(data, digest_size=size).digest()

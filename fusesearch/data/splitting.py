@@ -21,8 +21,8 @@ from fusesearch.core.config import Split
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import iter_instances, iter_rows
-from fusesearch.data.contamination import CONTAMINATION, HeldOut, decontaminated
-from fusesearch.data.families import Families
+from fusesearch.data.contamination import CONTAMINATION, HeldOut
+from fusesearch.data.families import Families, holding_commits
 from fusesearch.data.provenance import read_provenance
 
 SPLITS = ("sft", "rl", "validation")
@@ -41,14 +41,18 @@ class TableSplit:
         rows = iter_rows(path, ["repo", "provenance"])
         self.plan = plan_splits(((row["repo"], json.loads(row["provenance"])) for row in rows), rules, seed)
         self._known = HeldOut.of_benchmarks(rules, self.plan.families)
-        if repos_dir is not None:
-            self._known.look_into([repo for name in TRAINING for repo in self.plan.repositories(name)], repos_dir)
+        if repos_dir is not None:  # a clone with a benchmark's base commit is its repository, whatever its name
+            repos = [repo for name in TRAINING for repo in self.plan.repositories(name)]
+            self._known.clones = holding_commits(repos, repos_dir, self._known.commits)
         self._known.add(self.instances("validation"), repositories=False)
 
     def instances(self, split: str) -> Iterator[Instance]:
         """The instances of one split, in the order of the table."""
-        rows = iter_instances(self.path, self.plan.repositories(split))
-        return decontaminated(rows, self._known, self.dropped) if split in TRAINING else rows
+        for instance in iter_instances(self.path, self.plan.repositories(split)):
+            if split in TRAINING and (reason := self._known.reason(instance)):
+                self.dropped.append((instance.instance_id, reason))
+            else:
+                yield instance
 
 
 def counts_of(dropped: Iterable[tuple[str, str]]) -> dict[str, int]:
@@ -114,9 +118,7 @@ def check_filled(sizes: Mapping[str, int], rules: Split, dropped: int) -> None:
         return
     counts = ", ".join(f"{name} {size}" for name, size in sizes.items())
     lost = f"; {dropped} dropped as contaminated" if dropped else ""
-    advice = {
-        "validation": f"no repository belongs to split.validation_owners {rules.validation_owners}",
-        "sft": "mine more repositories, or change data_seed or the shares",
-        "rl": "mine more repositories, or change data_seed or the shares",
-    }[empty[-1]]
+    advice = "mine more repositories, or change data_seed or the shares"
+    if empty[-1] == "validation":
+        advice = f"no repository belongs to split.validation_owners {rules.validation_owners}"
     raise ConfigError(f"split: {' and '.join(empty)} would be empty ({counts}{lost}): {advice}")

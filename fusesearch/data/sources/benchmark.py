@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,10 @@ class Benchmark:
 
         Raises :class:`ConfigError` if the params name no set, :class:`DataError` for an unreadable one or missing columns.
         """
-        rows = [instance for named, source in self._sets() for instance in instances(named, source)]
+        if not self.config.files and not self.config.hub:
+            raise ConfigError("mine.benchmark: name files, or data sets of the hub")
+        rows = [row for path in self.config.files for row in instances(str(path), read_rows(path))]
+        rows += [row for name in self.config.hub for row in instances(name, hub_rows(name))]
         commits: dict[str, set[str]] = {}
         for row in rows:
             commits.setdefault(row.repo, set()).add(row.base_commit)
@@ -49,14 +52,6 @@ class Benchmark:
         counts = Counter(row.repo for row in kept)
         table = [{"repo": repo, "pairs": count, "new": count} for repo, count in sorted(counts.items())]
         return Mined(kept, {"repositories": table, "dropped": {"no_clone": len(rows) - len(kept)}, "skipped": skipped})
-
-    def _sets(self) -> Iterator[tuple[str, Iterable[dict[str, Any]]]]:
-        if not self.config.files and not self.config.hub:
-            raise ConfigError("mine.benchmark: name files, or data sets of the hub")
-        for path in self.config.files:
-            yield str(path), read_rows(path)
-        for name in self.config.hub:
-            yield name, hub_rows(name)
 
     def _clone(self, commits: dict[str, set[str]], repos_dir: Path, progress: Progress) -> dict[str, str]:
         """Clone every repository; returns the failed ones with reasons."""

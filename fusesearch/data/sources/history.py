@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -39,15 +39,10 @@ _SETTINGS = ("diff.noprefix=false", "diff.mnemonicPrefix=false", "core.quotePath
 _TREES = ("diff-tree", "--stdin", "-r", "--no-ext-diff", "--no-textconv")
 _RAW = (*_TREES, "-z", "--raw", "--no-abbrev", "--no-renames")
 _PATCH = (
-    *_TREES,
-    "-p",
-    "--find-renames",
-    "--full-index",
-    "--no-color",
-    "--src-prefix=a/",
-    "--dst-prefix=b/",
-    "--submodule=short",
-)
+    *_TREES, "-p", "--find-renames", "--full-index", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short",
+)  # fmt: skip
+_NO_FILE = {"000000", "160000"}
+"""Modes of a missing file and of a submodule."""
 _HEADER = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64})\n")
 _PATH = re.compile(r'^(?:rename to |\+\+\+ "?b/|--- "?a/|diff --git .* "?b/)(.*?)"?$', re.MULTILINE)
 
@@ -112,7 +107,9 @@ def changes(git_dir: Path, pairs: Sequence[Pair]) -> dict[Pair, list[Change]]:
             continue
         middle = raw.index(b"\0", position)
         end = raw.index(b"\0", middle + 1)
-        current.append(_change(raw[position:middle].decode("ascii"), raw[middle + 1 : end].decode("utf-8", "surrogateescape")))
+        before, after, old, new, status = raw[position:middle].decode("ascii").lstrip(":").split(" ")
+        old, new = ("" if mode in _NO_FILE else blob for mode, blob in ((before, old), (after, new)))
+        current.append(Change(status[0], raw[middle + 1 : end].decode("utf-8", "surrogateescape"), old, new))
         position = end + 1
     return {pair: found.get(two, []) for pair, two in trees.items()}
 
@@ -187,15 +184,11 @@ def notes(git_dir: Path, ref: str) -> dict[str, str]:
     if not re.fullmatch(r"refs/notes/[\w./-]+", ref, re.ASCII) or ".." in ref:
         raise RepositoryError(f"{ref[:100]!r} is not a ref of notes: write refs/notes/NAME")
     listed = _run(git_dir, "notes", f"--ref={ref}", "list").decode("ascii").split()
-    blobs = dict(zip(listed[1::2], listed[0::2], strict=True))
-    return {commit: text for commit, blob in blobs.items() if (text := _blob_text(git_dir, blob)) is not None}
-
-
-def _blob_text(git_dir: Path, blob: str) -> str | None:
-    try:
-        return _run(git_dir, "cat-file", "blob", blob, limit=2_000_000).decode("utf-8", "replace")
-    except DataError:
-        return None
+    found = {}
+    for blob, commit in zip(listed[0::2], listed[1::2], strict=True):
+        with suppress(DataError):  # over the limit
+            found[commit] = _run(git_dir, "cat-file", "blob", blob, limit=2_000_000).decode("utf-8", "replace")
+    return found
 
 
 def _trees(git_dir: Path, pairs: Sequence[Pair]) -> dict[Pair, tuple[str, str]]:
@@ -275,16 +268,6 @@ def _running(git_dir: Path, *arguments: str, sent: str = "", fine: int = 0) -> I
 
 def _lines(names: Iterable[str]) -> str:
     return "".join(f"{name}\n" for name in names)
-
-
-def _change(info: str, path: str) -> Change:
-    mode_before, mode_after, before, after, status = info.lstrip(":").split(" ")
-    return Change(status[0], path, _blob(mode_before, before), _blob(mode_after, after))
-
-
-def _blob(mode: str, object_id: str) -> str:
-    """The id of a file; empty for a missing file or a submodule."""
-    return "" if mode in {"000000", "160000"} else object_id
 
 
 def _commit(entry: str) -> Commit:

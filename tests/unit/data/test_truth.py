@@ -88,16 +88,12 @@ def test_a_changed_line_belongs_to_the_function_whose_span_holds_it(line, replac
         OLD.replace("    c = a + b\n\n", "    c = a + b\n\n\n"),
         OLD.replace("    return x\n", "    return x   \n"),
         OLD.replace("@cached", "@cached  # once"),
+        "import re\n\n" + OLD.replace("    # add them\n", "    # add both\n"),
+        OLD.replace("    # add them\n", "    # add both\n").replace("LIMIT = 3\n", ""),
     ],
 )
 def test_a_patch_of_comments_and_blanks_alone_modifies_no_function(new):
     assert functions(new) == []
-
-
-@pytest.mark.parametrize("above", ["import re\n\n", ""])
-def test_a_patch_of_comments_below_other_changes_modifies_no_function(above):
-    new = above + OLD.replace("    # add them\n", "    # add both\n")
-    assert functions(new if above else new.replace("LIMIT = 3\n", "")) == []
 
 
 def test_a_comment_sign_in_a_string_is_code():
@@ -119,26 +115,29 @@ def test_lines_put_inside_a_function_count_and_have_no_old_lines():
     assert found.lines == {}
 
 
-def test_lines_put_between_functions_or_after_the_end_of_one_are_in_none():
-    assert functions(OLD.replace("    return c\n", "    return c\n\nX = 1\n")) == []
-    assert functions(OLD.replace("    return c\n", "    return c\n    # done\n")) == []
-    assert functions(OLD + "X = 1\n") == []
-    assert functions("# top\n" + OLD) == []
+SETTER = "    @width.setter\n    def width(self, value):\n        self._width = value\n\n"
 
 
-def test_lines_that_become_the_new_end_of_a_function_are_part_of_it():
-    assert functions(OLD.replace("    return c\n", "    return c\n    yield c\n")) == ["first"]
-    assert functions(OLD + "    yield x\n") == ["last"]
-
-
-def test_a_new_decorator_changes_the_function_below_it():
-    assert functions(OLD.replace("def last", "@cached\ndef last")) == ["last"]
-
-
-def test_a_new_function_is_added_and_its_neighbours_are_not_modified():
-    found = truth(OLD.replace("def last", "def late():\n    pass\n\n\ndef last"))
-    assert found.functions == []
-    assert found.added_functions == ["pkg/a.py::late"]
+@pytest.mark.parametrize(
+    ("what", "new", "modified", "added"),
+    [
+        ("a line between functions", OLD.replace("    return c\n", "    return c\n\nX = 1\n"), [], []),
+        ("a comment at the end of a function", OLD.replace("    return c\n", "    return c\n    # done\n"), [], []),
+        ("a line after the last function", OLD + "X = 1\n", [], []),
+        ("a line above all", "# top\n" + OLD, [], []),
+        ("a new end of a function", OLD.replace("    return c\n", "    return c\n    yield c\n"), ["first"], []),
+        ("a new end of the last function", OLD + "    yield x\n", ["last"], []),
+        ("a new decorator", OLD.replace("def last", "@cached\ndef last"), ["last"], []),
+        ("a new function", OLD.replace("def last", "def late():\n    pass\n\n\ndef last"), [], ["late"]),
+        ("a setter of a property", OLD.replace("    def area", SETTER + "    def area"), [], []),
+        ("a deleted function", OLD.replace("def last(x):\n    return x\n", ""), ["last"], []),
+        ("a renamed function", OLD.replace("def last", "def final"), ["last"], ["final"]),
+        ("a renamed class", OLD.replace("class Box", "class Crate"), [], ["Crate.width", "Crate.area"]),
+    ],
+)
+def test_what_is_added_removed_or_renamed(what, new, modified, added):
+    assert functions(new) == modified
+    assert truth(new).added_functions == [f"pkg/a.py::{name}" for name in added]
 
 
 def test_a_function_that_only_stands_between_the_lines_of_a_diff_is_not_modified():
@@ -147,24 +146,6 @@ def test_a_function_that_only_stands_between_the_lines_of_a_diff_is_not_modified
     patch = "--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,7 @@\n @cached\n+def g():\n+    return 1\n+\n+@cached\n def f():\n     pass\n"
     found = truth_from_patch(patch, {"a.py": old}.get)
     assert (found.functions, found.added_functions) == ([], ["a.py::g"])
-
-
-def test_a_setter_added_to_a_property_modifies_and_adds_no_function():
-    setter = "    @width.setter\n    def width(self, value):\n        self._width = value\n\n"
-    found = truth(OLD.replace("    def area", setter + "    def area"))
-    assert (found.functions, found.added_functions) == ([], [])
-
-
-def test_a_deleted_function_is_modified_and_a_renamed_one_also_added():
-    assert functions(OLD.replace("def last(x):\n    return x\n", "")) == ["last"]
-    found = truth(OLD.replace("def last", "def final"))
-    assert (found.functions, found.added_functions) == (["pkg/a.py::last"], ["pkg/a.py::final"])
-
-
-def test_renaming_a_class_does_not_modify_its_methods():
-    found = truth(OLD.replace("class Box", "class Crate"))
-    assert found.functions == []
-    assert found.added_functions == ["pkg/a.py::Crate.width", "pkg/a.py::Crate.area"]
 
 
 def test_python_2_files_have_functions():

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from rich.console import Console
 
@@ -24,6 +24,7 @@ from fusesearch.data.sources.github.failures import Limited, Rejected, Stopped, 
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 MIN_PAGE = 10
 LOG_SECONDS = 60.0
 
@@ -63,8 +64,7 @@ class Spent:
                 "rest": self.rest, "failed": self.failed, "waited_seconds": round(self.waited, 1)}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """Data of a GraphQL answer, and the page size used (reduced if the query was too heavy)."""
 
     data: dict[str, Any]
@@ -133,12 +133,9 @@ class Api:
             self.spent.rest += 1
             return known if unchanged else headers.get("etag")
 
-        tag: str | None = self._answer("core", 1, ask)
-        return tag
+        return self._answer("core", 1, ask)
 
-    def _answer(
-        self, resource: str, cost: int, ask: Callable[[Account], Any], smaller: Callable[[], None] = lambda: None
-    ) -> Any:  # fmt: skip
+    def _answer(self, resource: str, cost: int, ask: Callable[[Account], T], smaller: Callable[[], None] = lambda: None) -> T:
         """The answer of ``ask``, which is repeated with other accounts, after waits, and after ``smaller()``."""
         with self._lock:
             retries: Any = self._retries

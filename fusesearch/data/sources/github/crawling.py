@@ -82,14 +82,9 @@ class RepositoryState:
         self.repo = repo
         key = hashlib.sha256(json.dumps([VERSION, repo.casefold(), options], sort_keys=True).encode()).hexdigest()[:12]
         self.folder = root / f"{flat_name(repo.casefold())}-{key}"
-        self.progress = self._read()
-
-    def _read(self) -> Progress:
         path = self.folder / "progress.json"
-        if not path.exists():
-            return Progress()
         try:
-            return Progress(**read_json(path))
+            self.progress = Progress(**read_json(path)) if path.exists() else Progress()
         except TypeError:
             raise ArtifactError(f"{path} is of another version: delete {self.folder}") from None
 

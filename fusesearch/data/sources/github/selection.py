@@ -129,8 +129,7 @@ def _look_up(api: Api, names: list[str], skipped: dict[str, str]) -> Iterator[Fa
 
 def _search(api: Api, criteria: Criteria) -> Iterator[Facts]:
     """Most stars first. After a thousand results, the search continues below the fewest stars seen."""
-    languages: list[str | None] = [*(criteria.languages or [])]
-    for language in languages or [None]:
+    for language in criteria.languages or [None]:
         most: int | None = None
         while True:
             fewest, total = None, 0
@@ -169,6 +168,7 @@ def _pages(api: Api, text: str) -> Iterator[Facts]:
 def _facts(node: Any, asked: str) -> Facts | None:
     if not isinstance(node, dict) or not REPOSITORY.fullmatch(str(node.get("nameWithOwner"))):
         return None
+    licence = (node.get("licenseInfo") or {}).get("spdxId")
     return Facts(
         repo=node["nameWithOwner"],
         asked=asked,
@@ -176,16 +176,10 @@ def _facts(node: Any, asked: str) -> Facts | None:
         stars=int(node.get("stargazerCount") or 0),
         issues=int((node.get("issues") or {}).get("totalCount") or 0),
         pulls=int((node.get("pullRequests") or {}).get("totalCount") or 0),
-        licence=_licence(node.get("licenseInfo")),
+        licence=str(licence) if licence and licence != "NOASSERTION" else None,  # GitHub's id for an unknown one
         language=(node.get("primaryLanguage") or {}).get("name"),
         parent=(node.get("parent") or {}).get("nameWithOwner"),
         fork=bool(node.get("isFork")),
         archived=bool(node.get("isArchived")),
         hidden=bool(node.get("isDisabled")),
     )
-
-
-def _licence(node: Any) -> str | None:
-    """SPDX id, or None; NOASSERTION is GitHub's id for an unknown licence."""
-    name = (node or {}).get("spdxId")
-    return str(name) if name and name != "NOASSERTION" else None
