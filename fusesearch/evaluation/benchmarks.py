@@ -1,13 +1,19 @@
-"""The instances of a benchmark with their truth, their snapshots, and the other answers that are accepted for them."""
+"""The instances of a benchmark with their truth, their snapshots, and the other answers that are accepted for them.
+
+Those are a JSONL of patches known to resolve an issue, or of what they modify. A line is ``{"instance_id": "...", "files": [...],
+"functions": [...]}`` or ``{"instance_id": "...", "patch": "..."}``; an instance may have several lines.
+"""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+
+from pydantic import Field, model_validator
 
 from fusesearch.core.digests import digest, file_digest
 from fusesearch.core.errors import ConfigError, DataError, FusesearchError, RepositoryError, ToolError
@@ -17,11 +23,32 @@ from fusesearch.data.repositories import Repositories, git_dir_of
 from fusesearch.data.swe_bench import instances as swe_bench_instances
 from fusesearch.data.swe_bench import read_rows
 from fusesearch.data.truth import Reader, truth_from_patch
-from fusesearch.evaluation.accepted import Accepted, read_accepted
 from fusesearch.evaluation.grid import Benchmark
+from fusesearch.evaluation.published.rows import ReleasedRow, json_lines
 from fusesearch.evaluation.results import Loaded
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+
+
+@dataclass
+class Accepted:
+    """Truths by instance, and why other lines of the file are of no use."""
+
+    truths: dict[str, list[Truth]] = field(default_factory=dict)
+    unusable: dict[str, str] = field(default_factory=dict)
+
+
+class _AcceptedLine(ReleasedRow):
+    instance_id: str
+    files: list[str] = Field(default_factory=list)
+    functions: list[str] = Field(default_factory=list)
+    patch: str = ""
+
+    @model_validator(mode="after")
+    def _locates(self) -> _AcceptedLine:
+        if not self.patch and not self.files:
+            raise ValueError("neither a patch nor files are given")
+        return self
 
 
 @dataclass(frozen=True)
@@ -78,17 +105,16 @@ def read_benchmark(path: Path) -> list[Instance]:
 
     Raises :class:`DataError` for a file that cannot be read, and for a duplicate instance.
     """
-    rows = read_instances(path) if path.suffix == ".parquet" and _is_ours(path) else list(_theirs(path))
+    import polars as pl
+
+    if path.suffix == ".parquet" and set(INSTANCE_COLUMNS) <= set(pl.read_parquet_schema(path)):
+        rows = read_instances(path)
+    else:
+        rows = list(_theirs(path))
     ids = [row.instance_id for row in rows]
     if twice := next((name for name in ids if ids.count(name) > 1), None) if len(set(ids)) < len(ids) else None:
         raise DataError(f"{path}: duplicate instance {twice}")
     return rows
-
-
-def _is_ours(table: Path) -> bool:
-    import polars as pl
-
-    return set(INSTANCE_COLUMNS) <= set(pl.read_parquet_schema(table))
 
 
 def _theirs(path: Path) -> Iterator[Instance]:
@@ -108,7 +134,9 @@ def _with_truth(
     cached = record.exists() and table.exists() and read_json(record)["key"] == key
     known = {row.instance_id: row for row in read_instances(table)} if cached else {}
     drawn_by = seed if benchmark.seed is None else benchmark.seed
-    rows = _drawn(read_benchmark(benchmark.instances), benchmark.max_instances, drawn_by)
+    rows = read_benchmark(benchmark.instances)
+    if benchmark.max_instances and benchmark.max_instances < len(rows):
+        rows = [rows[index] for index in sorted(random.Random(drawn_by).sample(range(len(rows)), benchmark.max_instances))]
     excluded: dict[str, str] = {}
     with _readers(benchmark, store) as reader_of:
         for number, row in enumerate(rows, 1):
@@ -120,12 +148,6 @@ def _with_truth(
     write_instances(table, known.values())
     write_json(record, {"key": key, "excluded": excluded})
     return [known[row.instance_id] for row in rows if row.instance_id in known], excluded
-
-
-def _drawn(rows: list[Instance], most: int | None, seed: int) -> list[Instance]:
-    if most is None or most >= len(rows):
-        return rows
-    return [rows[index] for index in sorted(random.Random(seed).sample(range(len(rows)), most))]
 
 
 @contextmanager
@@ -161,3 +183,22 @@ def _accepted(benchmark: Benchmark, rows: list[Instance], store: SnapshotStore) 
         return read_accepted(
             benchmark.alternatives, set(known), lambda name, patch: truth_from_patch(patch, reader_of(known[name]))
         )
+
+
+def read_accepted(path: Path, instances: set[str], truth_of: Callable[[str, str], Truth]) -> Accepted:
+    """The accepted answers for ``instances``; lines for others are left out.
+
+    ``truth_of`` takes an instance and a patch. A patch that cannot be read or does not apply is ``unusable``, by its number.
+    Raises :class:`DataError` with file and line for a line that cannot be read.
+    """
+    found = Accepted()
+    for number, line in enumerate(json_lines(path, _AcceptedLine), 1):
+        if line.instance_id not in instances:
+            continue
+        try:
+            truth = truth_of(line.instance_id, line.patch) if line.patch else Truth(files=line.files, functions=line.functions)
+        except FusesearchError as error:
+            found.unusable[f"answer {number}, {line.instance_id}"] = str(error)
+            continue
+        found.truths.setdefault(line.instance_id, []).append(truth)
+    return found

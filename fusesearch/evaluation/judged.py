@@ -71,19 +71,18 @@ def judged(cells: Sequence[CellResult], rubric: Rubric) -> tuple[list[CellResult
         verdicts = {(kept.instance_id, kept.run): kept.verdict for kept in episodes}
         if any(score.true_values and not score.error and (score.instance_id, score.run) not in verdicts for score in row.scores):
             raise ArtifactError(f"{row.cell.name} has answers that are not judged: run `fusesearch judge --rubric {rubric.name}`")
-        found.append(replace(row, scores=[_with(verdicts.get((score.instance_id, score.run)), score) for score in row.scores]))
+        scores: list[Score] = []
+        for score in row.scores:
+            verdict = verdicts.get((score.instance_id, score.run), Verdict(key=""))
+            figures = {"judge_grade": verdict.grade, "judge_share": verdict.share, "judge_points": verdict.points}
+            scores.append(JudgedScore(**score.model_dump(), **figures))
+        found.append(replace(row, scores=scores))
         every += episodes
     columns = (mean("judge_grade"), mean("judge_share"), *(_points(name, rubric) for name in rubric.dimensions))
     judges, failed = ", ".join(dict.fromkeys(kept.judge for kept in every)), sum(kept.verdict.share is None for kept in every)
     source = f"{rubric.name}: answers as {judges} judged them; {failed} of {len(every)} verdicts failed and are in no mean"
     headline = ("judge_grade", "judge_share")
     return found, Protocol(rubric.name, source, lambda truth: True, columns, headline, questions=True)
-
-
-def _with(verdict: Verdict | None, score: Score) -> JudgedScore:
-    known = verdict or Verdict(key="")
-    figures = {"judge_grade": known.grade, "judge_share": known.share, "judge_points": known.points}
-    return JudgedScore(**score.model_dump(), **figures)
 
 
 def _points(dimension: str, rubric: Rubric) -> Statistic:

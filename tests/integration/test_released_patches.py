@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from fusesearch.core.schema import Truth
 from fusesearch.data.truth import truth_in_git
-from fusesearch.evaluation.accepted import read_accepted
+from fusesearch.evaluation.benchmarks import read_accepted
 from fusesearch.evaluation.predictions import score_files
 from tests.fakes.commands import app
 from tests.fakes.git import committed, git

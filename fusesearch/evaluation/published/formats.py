@@ -27,34 +27,29 @@ ByFile = dict[str, Blocks]
 Found = ByFile | list[ByFile | Blocks] | None
 
 
-class AgentlessRow(ReleasedRow):
-    """One line of the file, without the model's texts."""
+class _Row(ReleasedRow):
+    """One line of a file, without the model's texts and the copy of the instance."""
 
     instance_id: str
     found_files: list[str] | None = None
+
+
+class _AgentlessRow(_Row):
     found_related_locs: Found = None
     found_edit_locs: Found = None
 
 
-class CosilRow(ReleasedRow):
-    """One line of the file."""
-
-    instance_id: str
-    found_files: list[str] | None = None
+class _CosilRow(_Row):
     found_related_locs: dict[str, list[str] | None] | None = None
 
 
-class LocAgentRow(ReleasedRow):
-    """One line of the file, without the raw texts and the copy of the instance."""
-
-    instance_id: str
-    found_files: list[str] | None = None
+class _LocAgentRow(_Row):
     found_entities: list[str] | None = None
 
 
 def read_agentless(path: Path) -> Iterator[Published]:
     """The answers in one file of Agentless."""
-    for row in json_lines(path, AgentlessRow):
+    for row in json_lines(path, _AgentlessRow):
         files = row.found_files or []
         claims = list(_claims(files, row.found_edit_locs)) or list(_claims(files, row.found_related_locs))
         yield answer(row.instance_id, files, claims)
@@ -71,7 +66,7 @@ def agentless_line(instance_id: str, files: Iterable[str], functions: Iterable[s
 
 def read_cosil(path: Path) -> Iterator[Published]:
     """The answers in one file of CoSIL."""
-    for row in json_lines(path, CosilRow):
+    for row in json_lines(path, _CosilRow):
         located = (row.found_related_locs or {}).items()
         claims = (claim for path, blocks in located for claim in claims_of_file(path, blocks or []))
         yield answer(row.instance_id, row.found_files or [], claims)
@@ -79,7 +74,7 @@ def read_cosil(path: Path) -> Iterator[Published]:
 
 def read_locagent(path: Path) -> Iterator[Published]:
     """The answers in one file of LocAgent."""
-    for row in json_lines(path, LocAgentRow):
+    for row in json_lines(path, _LocAgentRow):
         yield answer(row.instance_id, row.found_files or [], map(entity_claim, row.found_entities or []))
 
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import BaseModel
-
 from fusesearch.code.names import REAL, Place, Reason, file_named, functions_named
 from fusesearch.core.errors import DataError
+from fusesearch.evaluation.predictions import Prediction
 from fusesearch.evaluation.published.claims import Published
 from fusesearch.evaluation.published.snapshot import Snapshot, Snapshots
 
@@ -29,14 +28,6 @@ class Base(NamedTuple):
 
     repo: str
     commit: str
-
-
-class Prediction(BaseModel):
-    """A line of the output, in the format of ``fusesearch score``; both lists most likely first."""
-
-    instance_id: str
-    files: list[str]
-    functions: list[str]
 
 
 @dataclass

@@ -23,8 +23,9 @@ from fusesearch.core.schema import Instance, Truth
 from fusesearch.data.patches import parse_patch
 from fusesearch.data.repositories import Repositories
 from fusesearch.data.truth import Reader, truth_from_changes
+from fusesearch.evaluation.predictions import Prediction
 from fusesearch.evaluation.published.fuzz import as_applied
-from fusesearch.evaluation.published.importing import EXAMPLES, Prediction
+from fusesearch.evaluation.published.importing import EXAMPLES
 from fusesearch.evaluation.published.rows import ReleasedRow, json_document, json_lines
 
 MAX_CHARS = 1_000_000

@@ -1,7 +1,6 @@
 """Rewards by name."""
 
 import pytest
-from hypothesis import strategies as st
 
 from fusesearch.core.config import Grpo
 from fusesearch.core.errors import ConfigError, DataError
@@ -9,11 +8,9 @@ from fusesearch.core.schema import Score
 from fusesearch.evaluation.quality import ndcg_at
 from fusesearch.evaluation.rewards import NAMES, make_reward
 
-SHARE = st.floats(0, 1)
 
-
-def score(f1, e, e_call=0.0, **fields):
-    return Score(instance_id="i", f1=f1, efficiency=e, efficiency_call=e_call, **fields)
+def score(f1, e, **fields):
+    return Score(instance_id="i", f1=f1, efficiency=e, **fields)
 
 
 @pytest.mark.parametrize(
@@ -31,10 +28,6 @@ def test_the_default_params_give_the_papers_weights():
     params = Grpo()
     ours = make_reward(params.reward, alpha=params.alpha, beta=params.beta, gamma=params.gamma)
     assert ours(score(1, 0.5)) == pytest.approx(0.9)
-
-
-def test_scope_picks_the_efficiency():
-    assert make_reward("f1+e")(score(0.5, 0.4, 0.1), "call") == pytest.approx(0.6)
 
 
 def test_ndcg_ranks_functions_and_falls_back_to_files():

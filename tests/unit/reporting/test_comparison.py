@@ -10,8 +10,7 @@ from fusesearch.core.config import Report
 from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.core.schema import Instance, Score, Truth
 from fusesearch.core.storage import write_instances
-from fusesearch.evaluation.accepted import read_accepted
-from fusesearch.evaluation.benchmarks import read_benchmark
+from fusesearch.evaluation.benchmarks import read_accepted, read_benchmark
 from fusesearch.evaluation.grid import Benchmark, Grid, load_grid, load_prices
 from fusesearch.evaluation.protocols import PROTOCOLS
 from fusesearch.evaluation.results import Cell, CellResult, Loaded, Manifest
