@@ -196,18 +196,11 @@ def _our_points(comparison: Comparison, key: str, quality: str) -> Iterator[dict
 def _paper_points(comparison: Comparison, key: str, quality: str) -> Iterator[dict[str, Any]]:
     column = {"tokens_billed": "tokens_k", "seconds": "time_s"}[key]
     for row in comparison.paper:
-        value = _paper_quality(row.figures, quality)
-        if value is not None and row.figures.get(column):
-            place = {"cost": float(row.figures[column]), "quality": value}
+        names = ("file_f1", "function_f1") if quality == "f1" else (quality,)
+        if row.figures.get(column) and all(row.figures.get(name) for name in names):
+            figures = [float(row.figures[name]) for name in names]
+            place = {"cost": float(row.figures[column]), "quality": combined_f1(*figures) if quality == "f1" else figures[0]}
             yield {"name": f"{row.system} (paper)", "model": row.model or row.system, **place}
-
-
-def _paper_quality(figures: Mapping[str, str], quality: str) -> float | None:
-    if quality != "f1":
-        return float(figures[quality]) if figures.get(quality) else None
-    if not figures.get("file_f1") or not figures.get("function_f1"):
-        return None
-    return combined_f1(float(figures["file_f1"]), float(figures["function_f1"]))
 
 
 def _profile(comparison: Comparison) -> list[Figure]:

@@ -39,8 +39,12 @@ def write_card(
 def _sections(
     tallies: Mapping[str, Tally], total: Tally, contaminated: Mapping[str, int], filter_drops: Path, mined: Path
 ) -> list[Section]:
-    sections = [_sizes(tallies, total), _lengths(total), *_funnel(contaminated, total.instances, filter_drops)]
-    sections += [
+    every = {**tallies, "all": total}
+    sizes = [(name, f"{t.instances:,}", f"{len(t.repositories):,}", t.digest) for name, t in every.items()]
+    sections = [
+        Section("Splits", [], [_table("Splits", ("split", "instances", "repositories", "version"), sizes)]),
+        _lengths(total),
+        *_funnel(contaminated, total.instances, filter_drops),
         _shares("Languages", total.languages, "languages of modified files of code; an instance may have several"),
         _shares("Licences", total.licences, "of the repository, as each row has it in its provenance"),
         _shares("Repositories", total.repositories, f"{len(total.repositories):,} in all"),
@@ -70,12 +74,6 @@ def _section(title: str, header: Sequence[str], counts: Mapping[str, int], chart
     rows = [(name, f"{count:,}") for name, count in counts.items()]
     figures = charts.figure(title.lower().replace(" ", "-"), title, chart)
     return Section(title, [note] if note else [], [_table(title, header, rows)], figures)
-
-
-def _sizes(tallies: Mapping[str, Tally], total: Tally) -> Section:
-    every = {**tallies, "all": total}
-    rows = [(name, f"{t.instances:,}", f"{len(t.repositories):,}", t.digest) for name, t in every.items()]
-    return Section("Splits", [], [_table("Splits", ("split", "instances", "repositories", "version"), rows)])
 
 
 def _lengths(total: Tally) -> Section:

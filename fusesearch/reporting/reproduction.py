@@ -19,8 +19,8 @@ from fusesearch.evaluation.statistics import Difference, Measured, compare, meas
 from fusesearch.reporting import charts
 from fusesearch.reporting.curves import CURVES
 from fusesearch.reporting.episodes import cases
-from fusesearch.reporting.inputs import Candidate, Inputs, by_arm
-from fusesearch.reporting.page import Figure, Page, Section
+from fusesearch.reporting.inputs import Inputs, by_arm
+from fusesearch.reporting.page import Page, Section
 from fusesearch.reporting.table import ABSENT, ARMS, Row, Table, cell, difference_table, pair_name, records_table
 from fusesearch.reporting.validation import TEXT as VALIDATION
 from fusesearch.reporting.validation import validation_chart, validation_table
@@ -121,14 +121,13 @@ def verdicts(differences: Sequence[Difference]) -> list[str]:
     """The claims of the training recipe, each with its number and whether the interval supports it."""
     claims = (("sft", "base", "f1_macro"), ("sft+rl", "sft", "reward"), ("sft+rl", "lexical", "f1_macro"))
     found = {(row.first, row.second, row.metric): row for row in differences}
-    return [_verdict(found[claim]) for claim in claims if claim in found]
-
-
-def _verdict(row: Difference) -> str:
-    of = METRICS[row.metric]
-    side = "above" if row.estimate > 0 else "below"
-    clear = "the interval excludes zero" if row.excludes_zero else "the interval includes zero"
-    return f"{label(row.first)} {side} {label(row.second)} in {of.heading}: {cell(row, of, signed=True)}; {clear}."
+    sentences = []
+    for row in (found[claim] for claim in claims if claim in found):
+        of = METRICS[row.metric]
+        compared = f"{label(row.first)} {'above' if row.estimate > 0 else 'below'} {label(row.second)} in {of.heading}"
+        zero = "excludes" if row.excludes_zero else "includes"
+        sentences.append(f"{compared}: {cell(row, of, signed=True)}; the interval {zero} zero.")
+    return sentences
 
 
 def stages_table(summary: Summary, paper: Sequence[Mapping[str, str]]) -> Table:
@@ -240,14 +239,13 @@ def _results(inputs: Inputs, arms: Mapping[str, Sequence[Score]], summary: Summa
 
 def _differences(rows: Sequence[Difference], params: Params) -> Section:
     text = f"First minus second over the instances both arms measured, with {params.report.confidence:.0%} intervals. {STAR_NOTE}"
-    parts = [(METRICS[key].of_differences, [_mark(row) for row in rows if row.metric == key]) for key in DRAWN]
+    parts = []
+    for of in (METRICS[key] for key in DRAWN):
+        drawn = [(row, charts.DECIDED if row.is_significant else charts.UNDECIDED) for row in rows if row.metric == of.key]
+        marks = [{"pair": pair_name(row, ARMS), "verdict": verdict, **charts.whisker(row, of)} for row, verdict in drawn]
+        parts.append((of.of_differences, marks))
     figures = charts.figure("differences", "Paired differences with intervals", charts.difference_panels(parts))
     return Section("Paired differences", [text], [differences_table(rows)] if rows else [], figures)
-
-
-def _mark(row: Difference) -> dict[str, Any]:
-    verdict = charts.DECIDED if row.is_significant else charts.UNDECIDED
-    return {"pair": pair_name(row, ARMS), "verdict": verdict, **charts.whisker(row, METRICS[row.metric])}
 
 
 def _behaviour(inputs: Inputs) -> Section:
@@ -266,19 +264,17 @@ def _behaviour(inputs: Inputs) -> Section:
 def _training(inputs: Inputs) -> Section:
     grpo = [(CURVES[key], _points(inputs.grpo, key)) for key in CURVES if key != "loss"]
     loss = [(CURVES["loss"], _points({"sft": inputs.sft}, "loss"))]
-    figures = [
-        *charts.figure(
-            "grpo", "GRPO: thin lines are steps, bold lines a moving mean", charts.panels(grpo, "GRPO step", [*inputs.grpo], ARMS)
-        ),
-        *charts.figure(
+    checked = validation_table(inputs.grpo, ARMS)
+    drawn = (
+        ("grpo", "GRPO: thin lines are steps, bold lines a moving mean", charts.panels(grpo, "GRPO step", [*inputs.grpo], ARMS)),
+        ("validation", "Held-out prompts: differences to step 0", checked and validation_chart(inputs.grpo, ARMS)),
+        (
             "sft_loss", "SFT loss: the thin line is steps, the bold one a moving mean",
             charts.panels(loss, "SFT step", ["sft"], ARMS),
         ),
-    ]  # fmt: skip
-    if (checked := validation_table(inputs.grpo, ARMS)) is None:
-        return Section("Training", figures=figures)
-    gains = charts.figure("validation", "Held-out prompts: differences to step 0", validation_chart(inputs.grpo, ARMS))
-    return Section("Training", [VALIDATION], [checked], [*figures[:1], *gains, *figures[1:]])
+    )  # fmt: skip
+    figures = [figure for row in drawn for figure in charts.figure(*row)]
+    return Section("Training", [VALIDATION] if checked else [], [checked] if checked else [], figures)
 
 
 def _points(curves: Mapping[str, Sequence[Mapping[str, float]]], key: str) -> list[dict[str, Any]]:
@@ -292,16 +288,12 @@ def _points(curves: Mapping[str, Sequence[Mapping[str, float]]], key: str) -> li
 def _data(inputs: Inputs, params: Params) -> Section:
     tables = mined_tables(inputs.mined)
     tables += [drops_table(f"{stage}: rows dropped by each rule", drops) for stage, drops in inputs.drops.items()]
-    return Section("Data", [], tables, _candidates(inputs.plane, params))
-
-
-def _candidates(plane: Sequence[Candidate], params: Params) -> list[Figure]:
     least_f1, least_e = params.select.min_f1, params.select.min_efficiency
-    found = Counter((round(row.f1, 2), round(row.efficiency, 2), row.kept) for row in plane)
+    found = Counter((round(row.f1, 2), round(row.efficiency, 2), row.kept) for row in inputs.plane)
     rows = [
         {"f1": f1, "efficiency": e, "count": number, "outcome": "kept" if kept else "dropped"}
         for (f1, e, kept), number in found.items()
     ]
     caption = f"Candidate trajectories; kept are those with F1 >= {least_f1:g} and e >= {least_e:g}"
     chart = charts.plane(rows, least_f1, least_e) if rows else None
-    return charts.figure("candidates", caption, chart)
+    return Section("Data", [], tables, charts.figure("candidates", caption, chart))

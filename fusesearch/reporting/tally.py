@@ -68,7 +68,9 @@ class Tally:
         found = instance.provenance.get("leaks")
         names = [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
         self.leaks[" and ".join(sorted(names)) or "neither"] += 1
-        for name, length in _lengths(instance, truth).items():
+        code = sum(map(is_code, truth.files))
+        lengths = (len(instance.problem_statement), instance.patch.count("\n"), code, len(truth.functions))
+        for name, length in zip(LENGTHS, lengths, strict=True):
             self.lengths[name].append(length)
         self._digest.update(f"{instance.instance_id}\n{truth.model_dump_json()}\n".encode("utf-8", "surrogatepass"))
 
@@ -77,16 +79,6 @@ def languages(truth: Truth) -> set[str]:
     """Languages of the files of code that are modified."""
     suffixes = (PurePosixPath(path).suffix.lstrip(".").lower() for path in truth.files if is_code(path))
     return {LANGUAGES.get(suffix, "other") for suffix in suffixes}
-
-
-def _lengths(instance: Instance, truth: Truth) -> dict[str, int]:
-    values = (
-        len(instance.problem_statement),
-        instance.patch.count("\n"),
-        sum(map(is_code, truth.files)),
-        len(truth.functions),
-    )
-    return dict(zip(LENGTHS, values, strict=True))
 
 
 def merged(tallies: Sequence[Tally]) -> Tally:

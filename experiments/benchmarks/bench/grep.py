@@ -61,10 +61,13 @@ def _single(root: Path, calls: Sequence[Call], repeats: int, runner: asyncio.Run
     sides: dict[str, Side] = {}
     for number, (pattern, mode) in enumerate(calls):
         sides[f"bare {number}"] = timed(partial(_bare, root, pattern, mode))
-        sides[f"tool {number}"] = partial(_run, runner, warm, pattern, mode)
+        sides[f"tool {number}"] = lambda pattern=pattern, mode=mode: runner.run(_call(warm, pattern, mode))
     sides["first"] = lambda: runner.run(_call(Toolbox(Repository(root), memory_bytes=0), *calls[0]))
     taken = interleave(sides, repeats, lambda line: say(f"one call: {line}"))
-    tool, bare = (_sums([taken[f"{side} {number}"] for number in range(len(calls))]) for side in ("tool", "bare"))
+    tool, bare = (
+        [sum(each) for each in zip(*(taken[f"{side} {number}"] for number in range(len(calls))), strict=True)]
+        for side in ("tool", "bare")
+    )
     ratios = [median([a / b for a, b in zip(taken[f"tool {n}"], taken[f"bare {n}"], strict=True)]) for n in range(len(calls))]
     detail = f"{len(calls)} calls in turn {milliseconds(tool)}, bare rg {milliseconds(bare)}; call by call {min(ratios):.2f} to"
     return [
@@ -114,10 +117,6 @@ def _xargs(root: Path, processes: int) -> None:
     subprocess.run(command, cwd=root, input="\n".join(AT_ONCE), text=True, capture_output=True, check=False)
 
 
-def _run(runner: asyncio.Runner, box: Toolbox, pattern: str, mode: str) -> float:
-    return runner.run(_call(box, pattern, mode))
-
-
 async def _call(box: Toolbox, pattern: str, mode: str) -> float:
     started = time.perf_counter()
     await box.call("grep", {"pattern": pattern, "output_mode": mode})
@@ -144,7 +143,3 @@ def _scanned(root: Path) -> Repository:
     repository.search_flags()
     repository.files()
     return repository
-
-
-def _sums(rounds: Sequence[Sequence[float]]) -> list[float]:
-    return [sum(each) for each in zip(*rounds, strict=True)]

@@ -58,15 +58,10 @@ class Sighting:
 
     def as_json(self) -> dict[str, Any]:
         """Turn, call, tool, arguments, and the lines shown."""
-        request = {"tool": self.request.name, "arguments": self.request.arguments}
         return {
-            "turn": self.turn,
-            "call": self.call,
-            **request,
-            "shows": self.shows,
-            "line": self.line,
-            "lines_shown": self.lines,
-        }
+            "turn": self.turn, "call": self.call, "tool": self.request.name, "arguments": self.request.arguments,
+            "shows": self.shows, "line": self.line, "lines_shown": self.lines,
+        }  # fmt: skip
 
     def what(self, target: Target) -> str:
         """What was shown, in words: ``its definition, line 6, and 14 of its lines``."""

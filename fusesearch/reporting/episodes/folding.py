@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from fusesearch.reporting.episodes.hits import Mark
-from fusesearch.reporting.episodes.observed import Line
+from fusesearch.reporting.episodes.observed import Line, Mark
 
 SHOWN = 9
 """How many items at the top of an observation are always visible."""
@@ -72,25 +71,22 @@ def items(marked: Iterable[tuple[Line, Mark]]) -> list[Item]:
 def fold(every: Sequence[Item]) -> list[Segment]:
     """Segments of all items in order. The first items, the first on the truth and the last note stay visible."""
     visible = _visible(every)
-    for run in _runs(range(len(every)), visible):
+    for run in _runs(len(every), visible):
         if len(run) < LEAST_FOLDED:
             visible.update(run)
-    return [Segment(run[0] not in visible, [every[index] for index in run]) for run in _runs(range(len(every)), visible)]
+    return [Segment(run[0] not in visible, [every[index] for index in run]) for run in _runs(len(every), visible)]
 
 
-def _runs(indices: Iterable[int], visible: set[int]) -> list[list[int]]:
+def _runs(count: int, visible: set[int]) -> list[list[int]]:
     """Runs of neighbours that are all visible, or all folded."""
-    return [list(run) for _, run in groupby(indices, key=lambda index: index in visible)]
+    return [list(run) for _, run in groupby(range(count), key=lambda index: index in visible)]
 
 
 def _visible(every: Sequence[Item]) -> set[int]:
     hits = [index for index, item in enumerate(every) if item.is_hit][:HITS_SHOWN]
-    visible = {*range(min(SHOWN, len(every))), *hits, *(_heading(every, index) for index in hits)}
+    visible = {*range(min(SHOWN, len(every))), *hits}
+    for index in hits:
+        visible.add(next((above for above in range(index, -1, -1) if every[above].kind == "heading"), index))
     if every and every[-1].kind == "note":
         visible.add(len(every) - 1)
     return visible
-
-
-def _heading(every: Sequence[Item], index: int) -> int:
-    """The index of the heading above an item; the item's own if it has no heading."""
-    return next((above for above in range(index, -1, -1) if every[above].kind == "heading"), index)

@@ -1,4 +1,4 @@
-"""The files, lines and recognizable functions in the observations of an episode."""
+"""The files, lines and recognizable functions in the observations of an episode, and what of the truth they show."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from fusesearch.code.functions import function_spans
 from fusesearch.code.spans import is_python
-from fusesearch.core.schema import Observation, ToolCall, Trajectory
+from fusesearch.core.schema import Observation, ToolCall, Trajectory, Truth
 from fusesearch.search.gain import file_of
 from fusesearch.search.repository import VIRTUAL_ROOT
 
 Span = tuple[int, int]
+Mark = Literal["", "file", "function", "change"]
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,44 @@ class Sources:
         if is_python(path):
             found += [span for run in _runs(lines) for span in _spans_in(run, lines, function)]
         return sorted(set(found))
+
+
+class Hits:
+    """Marks rows that show truth: a line the patch changes, a line of a function it changes, or a file it changes.
+
+    Functions are found in the observed lines alone (:meth:`Sources.spans`), because
+    only the episode is available. Without a truth nothing is marked.
+    """
+
+    def __init__(self, truth: Truth | None, sources: Sources) -> None:
+        self._truth = truth or Truth()
+        self._files = frozenset(self._truth.files)
+        self._spans: dict[str, list[tuple[Span, str]]] = {}
+        for entity in self._truth.functions:
+            path, _, function = entity.partition("::")
+            self._spans.setdefault(path, []).extend((span, entity) for span in sources.spans(path, function))
+
+    def mark(self, row: Line) -> Mark:
+        """The strongest mark of a row."""
+        if row.path not in self._files or row.path is None:
+            return ""
+        if row.line is None:
+            return "file"
+        if any(first <= row.line <= last for first, last in self._truth.lines.get(row.path, [])):
+            return "change"
+        return "function" if self._functions(row.path, row.line) else "file"
+
+    def entities_in(self, observation: Observation) -> list[str]:
+        """Files and functions of the truth that an observation shows, functions first, in the truth's order."""
+        places = [place(entity) for entity in observation.entities]
+        functions = {name for path, line in places if line is not None for name in self._functions(path, line)}
+        files = {path for path, _ in places}
+        return [name for name in self._truth.functions if name in functions] + [
+            name for name in self._truth.files if name in files
+        ]
+
+    def _functions(self, path: str, line: int) -> list[str]:
+        return [entity for (first, last), entity in self._spans.get(path, []) if first <= line <= last]
 
 
 def _row(text: str, entity: str) -> Line | None:

@@ -15,8 +15,7 @@ from fusesearch.evaluation.costs import tool_statistics
 from fusesearch.evaluation.metrics import score_trajectory
 from fusesearch.reporting.episodes.explain import Explanation, Target, explain
 from fusesearch.reporting.episodes.folding import Segment, fold, items
-from fusesearch.reporting.episodes.hits import Hits
-from fusesearch.reporting.episodes.observed import Sources, rows
+from fusesearch.reporting.episodes.observed import Hits, Sources, rows
 
 STOPS = {
     "answer": "it answered",
@@ -130,11 +129,13 @@ def page_of(trajectory: Trajectory, truth: Truth | None = None) -> Page:
     answer = trajectory.answer or Answer()
     known: set[str] = set()
     turns = [_turn(number, turn, hits, known) for number, turn in enumerate(trajectory.turns, 1)]
+    issue = trajectory.issue.strip()
+    lines = issue.split("\n")  # few more than shown are not worth folding
     return Page(
         title=trajectory.instance_id,
         about=_about(trajectory),
         tiles=_tiles(trajectory, score(trajectory, truth) if truth else None),
-        issue=_split(trajectory.issue.strip(), ISSUE_LINES),
+        issue=(issue, "") if len(lines) <= ISSUE_LINES + 2 else ("\n".join(lines[:ISSUE_LINES]), "\n".join(lines[ISSUE_LINES:])),
         system=trajectory.system,
         stop=STOPS[trajectory.stop],
         error=trajectory.error,
@@ -152,9 +153,7 @@ def _searched(trajectory: Trajectory) -> bool:
 
 def _about(trajectory: Trajectory) -> list[str]:
     where = f"{trajectory.repo}@{trajectory.base_commit[:12]}" if trajectory.base_commit else trajectory.repo
-    who = (
-        trajectory.localizer if trajectory.model in ("", trajectory.localizer) else f"{trajectory.localizer}, {trajectory.model}"
-    )
+    who = ", ".join(dict.fromkeys(name for name in (trajectory.localizer, trajectory.model) if name))
     guided = f"asked for {trajectory.guidance} calls per turn" if trajectory.guidance else ""
     where = "" if where == trajectory.instance_id else where
     how = f"{trajectory.mode} calls" if _searched(trajectory) else ""
@@ -165,10 +164,8 @@ def _tiles(trajectory: Trajectory, score: Score | None) -> list[Tile]:
     cost = tool_statistics(trajectory)
     by_turn, by_call = cost["efficiency"], cost["efficiency_call"]
     sure = trajectory.answer.confidence if trajectory.answer else None
-    known = [
-        *(_quality(score) if score else []),
-        *([] if sure is None else [Tile("Confidence", f"{sure:.0%}", "that the first file is right")]),
-    ]
+    known = [_quality(score)] if score else []
+    known += [] if sure is None else [Tile("Confidence", f"{sure:.0%}", "that the first file is right")]
     if not _searched(trajectory):
         return [*known, Tile("Time", f"{cost['seconds']:.1f} s", "no model was asked")]
     return [
@@ -181,14 +178,14 @@ def _tiles(trajectory: Trajectory, score: Score | None) -> list[Tile]:
     ]
 
 
-def _quality(score: Score) -> list[Tile]:
+def _quality(score: Score) -> Tile:
     if score.answer_score is not None:
         given = f"{', '.join(score.predicted_values) or 'nothing'}; right: {', '.join(score.true_values)}"
-        return [Tile("Answer", f"{score.answer_score:.2f}", given)]
+        return Tile("Answer", f"{score.answer_score:.2f}", given)
     if score.f1 is None or score.file_f1 is None:
-        return [Tile("F1", "none", "a failure of the infrastructure has no score")]
+        return Tile("F1", "none", "a failure of the infrastructure has no score")
     function = "no function in the truth" if score.function_f1 is None else f"function {score.function_f1:.2f}"
-    return [Tile("F1", f"{score.f1:.2f}", f"file {score.file_f1:.2f}, {function}")]
+    return Tile("F1", f"{score.f1:.2f}", f"file {score.file_f1:.2f}, {function}")
 
 
 def _places(locations: Sequence[Location], trajectory: Trajectory, sources: Sources, truth: Truth | None) -> list[Place]:
@@ -198,16 +195,7 @@ def _places(locations: Sequence[Location], trajectory: Trajectory, sources: Sour
     ]
     explained = zip(locations, explain(trajectory, targets), strict=True)
     return [
-        Place(
-            location.entity,
-            f"lines {location.lines[0]}-{location.lines[1]}" if location.lines else "",
-            _verdict(location, truth) if truth else "",
-            _evidence(explanation),
-            f"{rank}.",
-            _percent(location.confidence),
-            location.reasons,
-        )
-        for rank, (location, explanation) in enumerate(explained, 1)
+        _place(location, truth, f"{rank}.", _evidence(explanation)) for rank, (location, explanation) in enumerate(explained, 1)
     ]
 
 
@@ -216,22 +204,20 @@ def _files(places: Sequence[Ranked], truth: Truth | None) -> list[Place]:
     found = []
     for rank, place in enumerate(places, 1):
         file = Location(path=place.path, confidence=place.confidence, reasons=place.reasons)
-        for location in (file, *place.functions):
-            lines = f"lines {location.lines[0]}-{location.lines[1]}" if location.lines else ""
-            verdict = _verdict(location, truth) if truth else ""
-            mark = f"{rank}." if location is file else ""
-            found.append(Place(location.entity, lines, verdict, (), mark, _percent(location.confidence), location.reasons))
+        found += [_place(file, truth, f"{rank}."), *(_place(function, truth) for function in place.functions)]
     return found
 
 
-def _percent(value: float | None) -> str:
-    return "" if value is None else f"{value:.0%}"
-
-
-def _verdict(location: Location, truth: Truth) -> str:
-    if location.entity in truth.files or location.entity in truth.functions:
-        return "right"
-    return "file" if location.path in truth.files else "wrong"
+def _place(location: Location, truth: Truth | None, rank: str = "", evidence: Sequence[Evidence] = ()) -> Place:
+    if truth is None:
+        verdict = ""
+    elif location.entity in truth.files or location.entity in truth.functions:
+        verdict = "right"
+    else:
+        verdict = "file" if location.path in truth.files else "wrong"
+    lines = f"lines {location.lines[0]}-{location.lines[1]}" if location.lines else ""
+    confidence = "" if location.confidence is None else f"{location.confidence:.0%}"
+    return Place(location.entity, lines, verdict, evidence, rank, confidence, location.reasons)
 
 
 def _evidence(explanation: Explanation) -> list[Evidence]:
@@ -324,12 +310,6 @@ def _note(call: ToolCall, seen: Observation | None) -> str:
     differs = isfinite(seen.gain_call) and seen.gain_call != seen.gain_turn
     within = f", {seen.gain_call:.0%} counting this turn" if differs else ""
     return f"{found}{within}, {_seconds(seen.seconds)}"
-
-
-def _split(text: str, most: int) -> tuple[str, str]:
-    """The first lines, and the others if they are worth folding."""
-    lines = text.split("\n")
-    return (text, "") if len(lines) <= most + 2 else ("\n".join(lines[:most]), "\n".join(lines[most:]))
 
 
 def _number(value: float, form: str) -> str:

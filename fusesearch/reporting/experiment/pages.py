@@ -11,7 +11,6 @@ from fusesearch.reporting.experiment.results import (
     ORDERINGS,
     PAGE,
     POOLED,
-    ArmResult,
     PowerResult,
     Results,
     decided,
@@ -58,8 +57,19 @@ def overview(every: Sequence[Results]) -> str:
         for results, claim in claims
     ]
     power = [Row([results.title, *_power_cells(results, row)]) for results in every for row in results.power]
+    came_out = [
+        Row([results.title, _link(results), str(len(results.arms)), ", ".join(map(str, results.measured_seeds)), results.summary])
+        for results in every
+    ]
+    profiles = ", ".join(f"`{name}`" for name in dict.fromkeys(results.profile for results in every))
+    scale = (
+        f"Made with the profile {profiles}: figures are not those of the papers' models, instances and machines. "
+        "What can be compared is which arm is ahead."
+    )
     sections = [
-        Section("Experiments", [_scale(every), _WORDS], [_experiments(every)]),
+        Section(
+            "Experiments", [scale, _WORDS], [Table("What came out", ["Experiment", "Page", "Arms", "Seeds", "Summary"], came_out)]
+        ),
         Section(
             "Claims", [_CLAIMS], [Table("Every claim", ["Experiment", "Verdict", "In numbers", "Stated by the paper"], rows)]
         ),
@@ -115,16 +125,11 @@ def arms_table(results: Results) -> Table:
     columns = [METRICS[metric] for metric in results.metrics]
     rows: list[Row] = []
     for arm in results.arms:
-        rows.append(
-            Row(
-                [
-                    arm.label,
-                    _seeds(arm),
-                    *(cell(arm.figures.get(of.key), of) for of in columns),
-                    f"{arm.episodes} ({arm.errored})",
-                ]
-            )
-        )
+        seeds = ", ".join(map(str, arm.seeds)) or "none"
+        if arm.missing_seeds:
+            seeds += f" (missing: {', '.join(map(str, arm.missing_seeds))})"
+        figures = (cell(arm.figures.get(of.key), of) for of in columns)
+        rows.append(Row([arm.label, seeds, *figures, f"{arm.episodes} ({arm.errored})"]))
         printed = [arm.figures[of.key].paper if of.key in arm.figures else None for of in columns]
         if any(value is not None for value in printed):
             cells = [ABSENT if value is None else f"{value:g}" for value in printed]
@@ -170,14 +175,10 @@ def _power_cells(results: Results, row: PowerResult) -> list[str]:
     sizes = (row.detectable[seeds] for seeds in _SHOWN_SEEDS)
     seen = [ABSENT if is_beyond(size, of) else f"{least}{of.show(size)}" for size in sizes]
     pilot = f"{row.seeds} seed{'s' * (row.seeds != 1)} x {row.instances} instances"
-    return [pair, of.of_differences, pilot, *deviations, *seen, _needed(row)]
-
-
-def _needed(row: PowerResult) -> str:
-    least = "at least " if row.lower_bound and row.needed else ""
+    needed = f"{least}{row.needed}" if row.needed else ABSENT
     cautious = "" if row.lower_bound else f" ({row.needed_cautious or ABSENT})"
-    of = METRICS[row.metric]
-    return f"{least}{row.needed or ABSENT}{cautious} for {row.target * of.factor:.3g}{of.points}"
+    needed += f"{cautious} for {row.target * of.factor:.3g}{of.points}"
+    return [pair, of.of_differences, pilot, *deviations, *seen, needed]
 
 
 def _notes(results: Results, trained: Collection[str]) -> Iterator[str]:
@@ -218,22 +219,6 @@ def _of_the_pipeline(results: Results, trained: Collection[str]) -> list[str]:
     return [f"{label}, seed {seed}" for seed, arms in mixed.items() for label, is_own in arms.items() if is_own]
 
 
-def _scale(every: Sequence[Results]) -> str:
-    profiles = ", ".join(f"`{name}`" for name in dict.fromkeys(results.profile for results in every))
-    return (
-        f"Made with the profile {profiles}: figures are not those of the papers' models, instances and machines. "
-        "What can be compared is which arm is ahead."
-    )
-
-
-def _experiments(every: Sequence[Results]) -> Table:
-    rows = [
-        Row([results.title, _link(results), str(len(results.arms)), ", ".join(map(str, results.measured_seeds)), results.summary])
-        for results in every
-    ]
-    return Table("What came out", ["Experiment", "Page", "Arms", "Seeds", "Summary"], rows)
-
-
 def _link(results: Results) -> str:
     missing = f", {len(results.missing)} runs missing" if results.missing else ""
     return Markup(f"[{results.experiment}]({results.experiment}/{PAGE}){missing}")  # noqa: S704 - a folder's checked name
@@ -245,16 +230,10 @@ def _all_orderings(every: Sequence[Results]) -> Table:
         for kind in ORDERINGS:
             found = [row for row in results.differences if ordering(row) == kind]
             if found:
-                names = [f"{METRICS[row.metric].name}: {_ordered(results, row.first, row.second, row.paper)}" for row in found]
+                names = []
+                for row in found:
+                    arms = results.labels[row.first], results.labels[row.second]
+                    order = " > ".join(arms if (row.paper or 0) > 0 else reversed(arms))
+                    names.append(f"{METRICS[row.metric].name}: {order}")
                 rows.append(Row([results.title, kind, str(len(found)), "; ".join(names)]))
     return Table("By what becomes of them here", ["Experiment", "Here", "Number", "The paper's orderings"], rows)
-
-
-def _ordered(results: Results, first: str, second: str, paper: float | None) -> str:
-    names = results.arm(first).label, results.arm(second).label
-    return " > ".join(names if (paper or 0) > 0 else reversed(names))
-
-
-def _seeds(arm: ArmResult) -> str:
-    known = ", ".join(map(str, arm.seeds)) or "none"
-    return f"{known} (missing: {', '.join(map(str, arm.missing_seeds))})" if arm.missing_seeds else known

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import strategies as st
 
 from dashboards import episodes, read
 from dashboards.parts import Columns, Fold, Notice, Plot, whole
@@ -22,7 +21,6 @@ from tests.fakes.dashboard_project import episode, instance_id
 
 STAGES = "Training stages beside FuseSearch table 2"
 FULL, RANKED, PAIRS = "Our arms in full", "Precision, recall and ranked metrics (%)", "Paired differences between arms"
-SHARES = st.integers(0, 20).map(lambda value: value / 20)
 
 
 def opened(root, name):
@@ -115,13 +113,6 @@ def test_the_report_is_drawn_again_when_an_artifact_changes(copy):
 
 def cells_of(parts):
     return [cell for table in every(parts, Table) for row in table.rows for cell in row.cells]
-
-
-def test_results_stand_beside_the_papers_rows_with_intervals(project):
-    (table,) = [table for table in every(opened(project, "report"), Table) if table.caption == STAGES]
-    (paper,) = [row for row in table.rows if row.kind == "paper"]
-    assert paper.cells[1:3] == ["Qwen3-4B, paper", "78.86"]
-    assert any("[" in text for row in table.rows for text in row.cells)
 
 
 def test_the_rows_after_each_stage_and_examples_of_dropped_rows_stand_below_the_report(project):
