@@ -129,7 +129,7 @@ def _look_up(api: Api, names: list[str], skipped: dict[str, str]) -> Iterator[Fa
 
 def _search(api: Api, criteria: Criteria) -> Iterator[Facts]:
     """Most stars first. After a thousand results, the search continues below the fewest stars seen."""
-    for language in criteria.languages or [None]:
+    for language in criteria.languages or (None,):
         most: int | None = None
         while True:
             fewest, total = None, 0
