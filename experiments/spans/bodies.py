@@ -62,10 +62,7 @@ def has_body(lines: list[str], line: int, name: str, language: str) -> bool:
             return True
         elif part == "\n" and closed and language in ("kotlin", "typescript", "javascript"):
             following = next((later for later in tokens[index:] if later != "\n"), "")
-            if following not in ("{", "=", "=>", "where", ":") and not _goes_on(tokens[:index]):
+            goes_on = index > 0 and tokens[index - 1].endswith((":", ",", "<", "|", "&", ">"))
+            if following not in ("{", "=", "=>", "where", ":") and not goes_on:
                 return False
     return False
-
-
-def _goes_on(tokens: list[str]) -> bool:
-    return bool(tokens) and tokens[-1].endswith((":", ",", "<", "|", "&", ">"))

@@ -272,7 +272,11 @@ def _change(draft: _Draft) -> FileChange:
     old, new = _names(facts)
     if "---" in facts and not draft.hunks:
         raise DataError(f"the patch has no hunk for {(old or new)[:200]!r}, whose lines it is to change")
-    kind = _kind(old, new, "copy to" in facts)
+    kind: Kind = "modified" if old == new else "renamed"
+    if not old or not new:
+        kind = "added" if new else "deleted"
+    elif "copy to" in facts:
+        kind = "copied"
     modes = {facts.get(key, "")[-6:] for key in ("old mode", "new mode", "new file mode", "deleted file mode", "index")}
     opaque = bool({"Binary files", "GIT binary patch"} & set(facts) or modes & {"120000", "160000"})
     _check_inside((old, new))
@@ -303,14 +307,6 @@ def _halves(text: str) -> tuple[str, str]:
         return _unquoted(quoted[1]), _unquoted(quoted[2])
     middle = len(text) // 2
     return text[:middle], text[middle + 1 :]
-
-
-def _kind(old: str, new: str, copied: bool) -> Kind:
-    if not old or not new:
-        return "added" if new else "deleted"
-    if copied:
-        return "copied"
-    return "modified" if old == new else "renamed"
 
 
 def _unprefixed(old: str, new: str) -> tuple[str, str]:

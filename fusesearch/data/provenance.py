@@ -59,11 +59,14 @@ class Provenance:
 
 
 def read_provenance(repo: str, values: Mapping[str, Any]) -> Provenance:
-    """The known keys of an instance's provenance, checked."""
+    """The known keys of an instance's provenance, checked. Issues are distinct and in order; numbers are issues of ``repo``."""
+    given = values.get("issues")
+    items = given[:1000] if isinstance(given, list) else []
+    issues = [f"{repo}#{item}" if _number(item) is not None else item for item in items]
     return Provenance(
         source=_text(values, "source"),
         pull=_number(values.get("pull")),
-        issues=_issues(repo, values.get("issues")),
+        issues=tuple(dict.fromkeys(name.casefold() for name in issues if isinstance(name, str) and name)),
         bot=values.get("bot") is True or any(_BOTS.fullmatch(_text(values, key)) for key in ("author", "issue_author")),
         merge_commit=_matching(r"[0-9a-f]{7,64}", _text(values, "merge_commit").lower()),
         created=_date(values, "issue_created_at") or _date(values, "merged_at"),
@@ -91,13 +94,6 @@ def _date(values: Mapping[str, Any], key: str) -> str:
 
 def _repository(name: str) -> str:
     return _matching(r"[\w.-]+/[\w.-]+", name.casefold())
-
-
-def _issues(repo: str, value: Any) -> tuple[str, ...]:
-    """Distinct issues in the order given, numbers as issues of ``repo``."""
-    items = value if isinstance(value, list) else []
-    names = [f"{repo}#{item}" if _number(item) is not None else item for item in items[:1000]]
-    return tuple(dict.fromkeys(name.casefold() for name in names if isinstance(name, str) and name))
 
 
 def _matching(pattern: str, text: str) -> str:

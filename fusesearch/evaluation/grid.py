@@ -75,10 +75,7 @@ class Grid(Rewarded):
     localizers: list[str] = Field(default_factory=list, description="names of fusesearch/localizers/registry.py")
     models: list[Endpoint] = Field(default_factory=list, description="for the localizers that ask one")
     benchmarks: list[Benchmark] = Field(min_length=1)
-    compute: Compute | None = Field(
-        None,
-        description="vLLM servers that sample checkpoints; null: this process does",
-    )
+    compute: Compute | None = Field(None, description="vLLM servers that sample checkpoints; null: this process does")
     training: Path | None = Field(None, description="questions whose answers the localizer `prior` counts")
     runs: int = Field(3, ge=1, description="runs per instance; the paper averages over three")
     concurrency: int = Field(16, ge=1, description="episodes at once")

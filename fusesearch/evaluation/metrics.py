@@ -15,16 +15,7 @@ from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.core.schema import Answer, Instance, Score, Trajectory, Truth
 from fusesearch.evaluation import statistics
 from fusesearch.evaluation.costs import tool_statistics
-from fusesearch.evaluation.quality import (
-    NDCG_AT,
-    RANKED,
-    RECALL_AT,
-    Quality,
-    combined_f1,
-    count,
-    mean,
-    quality,
-)
+from fusesearch.evaluation.quality import NDCG_AT, RANKED, RECALL_AT, Quality, combined_f1, count, mean, quality
 from fusesearch.evaluation.statistics import Statistic
 
 Scope = Literal["turn", "call"]

@@ -172,14 +172,13 @@ def paper_rows(protocol: str, benchmark: str, folder: Path) -> list[PaperRow]:
     found = next((value for (of, part), value in files.items() if of == protocol and part in name), None)
     if found is None or not (folder / found[0]).exists():
         return []
-    return [_paper_row(line, found[1]) for line in read_csv(folder / found[0])]
-
-
-def _paper_row(line: Mapping[str, str], source: str) -> PaperRow:
-    system = line.get("system") or line.get("framework") or "FuseSearch"
-    mode = f", {line['mode']}" if line.get("mode") and system.startswith("FuseSearch") else ""
-    figures = {key: value for key, value in line.items() if key not in ("model", "system", "framework", "mode")}
-    return PaperRow(system + mode, line.get("model", ""), source, figures)
+    rows = []
+    for line in read_csv(folder / found[0]):
+        system = line.get("system") or line.get("framework") or "FuseSearch"
+        mode = f", {line['mode']}" if line.get("mode") and system.startswith("FuseSearch") else ""
+        figures = {key: value for key, value in line.items() if key not in ("model", "system", "framework", "mode")}
+        rows.append(PaperRow(system + mode, line.get("model", ""), found[1], figures))
+    return rows
 
 
 def _measured(scores: Sequence[Score], columns: Sequence[Metric], params: Report) -> dict[str, Measured | None]:

@@ -1,6 +1,5 @@
 """The filter over bare repositories on disk, as the stage runs it."""
 
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -53,9 +52,7 @@ def test_each_pair_is_read_at_its_commit_and_unreadable_ones_are_counted(repos):
 
 def test_a_pair_whose_file_is_damaged_counts_as_unreadable_and_the_next_one_is_kept(repos):
     commit = head(repos, 0)
-    blob = subprocess.run(
-        ["git", f"--git-dir={repos}/o__r0.git", "rev-parse", "HEAD:m.py"], check=True, capture_output=True, text=True
-    ).stdout.strip()
+    blob = git(repos / "o__r0.git", "rev-parse", "HEAD:m.py")
     (repos / "o__r0.git/objects" / blob[:2] / blob[2:]).unlink()
     rows = [("o/r0", commit, PATCH), ("o/r1", head(repos, 1), PATCH), ("o/r1", head(repos, 1), PATCH.replace("m.py", "none.py"))]
     pairs = [

@@ -300,14 +300,6 @@ def test_cells_by_name_are_scored_as_the_localizers_they_name(world, clean, tmp_
     assert "| lexical |" in compared(tmp_path / "results", "--format", "markdown").stdout
 
 
-@pytest.mark.parametrize("changes", [{"cells": {"words": {"localizer": "lexical"}}}, {"localizers": []}])
-def test_a_grid_says_its_cells_in_one_way(world, tmp_path, changes):
-    from fusesearch.core.errors import ConfigError
-
-    with pytest.raises(ConfigError, match="give either localizers or cells"):
-        load_grid(grid_file(world, tmp_path, "http://127.0.0.1:1/v1", **changes))
-
-
 def test_settings_that_differ_are_refused_by_name(world, clean, tmp_path):
     from fusesearch.core.errors import ConfigError
 

@@ -16,7 +16,7 @@ from fusesearch.core.storage import Journal, silent, write_instances, write_json
 from fusesearch.data.filtering import filter_pairs
 from fusesearch.data.repositories import Repositories
 from fusesearch.data.sources.synthetic import Synthetic
-from fusesearch.data.sources.synthetic.questions.priors import without_common
+from fusesearch.data.sources.synthetic.mining import without_common
 from fusesearch.evaluation.answers import score_answer
 from fusesearch.evaluation.environments import environment_named
 from fusesearch.localizers.answerers.wording import read_back

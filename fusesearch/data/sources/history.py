@@ -133,7 +133,8 @@ def without_tests(patch: str) -> tuple[str, str]:
     """Split a patch into one without tests and one of tests; a patch of tests only stays whole, as the first."""
     starts = [match.start() for match in re.finditer(r"^diff --git ", patch, re.MULTILINE)]
     sections = [patch[start:end] for start, end in pairwise([*starts, len(patch)])]
-    tests = [file_kind(_section_path(section)) == "test" for section in sections]
+    paths = [_PATH.findall(section.partition("\n@@")[0]) for section in sections]  # last the new name, or that of a deleted file
+    tests = [file_kind(names[-1] if names else "") == "test" for names in paths]
     if all(tests):
         return patch, ""
     code = "".join(section for section, test in zip(sections, tests, strict=True) if not test)
@@ -215,13 +216,6 @@ def _texts(stdout: IO[bytes]) -> Iterator[tuple[tuple[str, str], bytes | None]]:
         fresh = line.endswith(b"\n")
     if trees:
         yield trees, b"".join(parts) if size <= MAX_PATCH_BYTES else None
-
-
-def _section_path(section: str) -> str:
-    """The file of a section of a patch: its new name, or the old one of a deleted file."""
-    head = section.partition("\n@@")[0]
-    paths = [match[1] for match in _PATH.finditer(head)]
-    return paths[-1] if paths else ""
 
 
 def _run(git_dir: Path, *arguments: str, sent: str = "", limit: int = _MAX_LIST_BYTES, fine: int = 0) -> bytes:

@@ -51,13 +51,6 @@ SCORES = [
 ]
 
 
-def test_the_same_scores_read_under_two_averages():
-    pooled, mean = protocol_named("fusesearch").read(SCORES), protocol_named("codescout").read(SCORES)
-    assert list(pooled) == list(mean)
-    assert (pooled["file_precision"], mean["file_precision"]) == (0.25, 0.5)
-    assert mean["f1"] == 0.5
-
-
 def test_scores_alone_say_which_instances_a_protocol_keeps():
     scores = [score(row.instance_id, row.truth) for row in INSTANCES]
     for protocol in PROTOCOLS.values():

@@ -120,7 +120,8 @@ def test_cells_are_localizers_by_models_by_benchmarks_and_one_for_those_that_ask
         ({"benchmarks": [BENCHMARK, BENCHMARK]}, "benchmark b is given twice"),
         ({"models": [{"name": "m"}]}, "either base_url or checkpoint"),
         ({"localizer": ["x"]}, "localizer"),
-        ({"localizers": []}, "localizers"),
+        ({"localizers": []}, "give either localizers or cells"),
+        ({"cells": {"words": {"localizer": "lexical"}}}, "give either localizers or cells"),
     ],
 )
 def test_a_malformed_grid_is_one_clear_line(tmp_path, change, message):

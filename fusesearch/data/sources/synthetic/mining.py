@@ -14,7 +14,7 @@ import shutil
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,13 @@ from fusesearch.core.storage import Journal, Progress
 from fusesearch.data.sources.base import Mined
 from fusesearch.data.sources.synthetic.packages import Package, parse_packages, size_of
 from fusesearch.data.sources.synthetic.processes import Worker, in_processes
-from fusesearch.data.sources.synthetic.questions.priors import without_common
 
 VERSION = 9
 JOURNAL = "repositories.jsonl"
 SPARE_SECONDS = 600.0
 """A worker's wall time beyond a minute for each second of ``seconds_per_repository``."""
+MOST_COMMON, LEAST_COMMON = 0.05, 2
+"""The share of a family's questions that one answer may have, so that none is a good guess, and how many it may always have."""
 
 
 class Synthetic:
@@ -146,6 +147,22 @@ class Synthetic:
             "timeout": config.example_timeout_seconds,
             "memory_mb": config.memory_mb,
         }
+
+
+def without_common(instances: Sequence[Instance]) -> tuple[list[Instance], int]:
+    """The instances without surplus questions, in order, and how many those are. Instances that are no questions stay."""
+    families = Counter(row.truth.expected.family for row in instances if row.truth and row.truth.expected)
+    answers: Counter[tuple[str, ...]] = Counter()
+    kept = []
+    for row in instances:
+        expected = row.truth.expected if row.truth else None
+        if expected is not None:
+            answer = (expected.family, *expected.values)
+            answers[answer] += 1
+            if answers[answer] > max(LEAST_COMMON, MOST_COMMON * families[expected.family]):
+                continue
+        kept.append(row)
+    return kept, len(instances) - len(kept)
 
 
 def _died(package: Package, how: str) -> InfrastructureError:

@@ -1,7 +1,6 @@
 """The source ``benchmark``: files in the SWE-bench schema, with clones of what they name."""
 
 import json
-import subprocess
 
 import polars as pl
 import pytest
@@ -95,10 +94,7 @@ def test_repositories_are_cloned_with_their_base_commits(tmp_path, remote, monke
     assert [row.instance_id for row in mined.instances] == ["o__r-1"]
     assert set(mined.table["skipped"]) == {"o/gone", "../x"}
     assert mined.table["dropped"] == {"no_clone": 2}
-    shown = subprocess.run(
-        ["git", "show", f"{commit}:a.py"], cwd=tmp_path / "repos" / "o__r.git", check=True, capture_output=True, text=True
-    )
-    assert shown.stdout == "x = 1\n"
+    assert git(tmp_path / "repos" / "o__r.git", "show", f"{commit}:a.py") == "x = 1"
 
 
 def test_params_without_a_set_or_with_a_malformed_id_are_refused(tmp_path):
