@@ -11,13 +11,14 @@ import asyncio
 import os
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import InitVar, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from filelock import FileLock, Timeout
 
-from fusesearch.agents.models.base import Model
+from fusesearch.agents.models.base import Model, Sampling
 from fusesearch.agents.models.loading import load_model
 from fusesearch.core.caches import Caches
 from fusesearch.core.config import Compute, as_recorded
@@ -114,33 +115,33 @@ def opened(
         lock.release()
 
 
+@dataclass
 class GridRun:
     """A grid being run; use :func:`opened`. Its cells are run one after another, each with episodes side by side."""
 
-    def __init__(
-        self,
-        grid: Grid,
-        out: Path,
-        caches: Caches,
-        cells: list[Cell],
-        serve: Serve | None,
-        retry_errored: bool,
-        progress: Progress,
-    ) -> None:
-        self.grid, self.out, self.cells, self.retry_errored = grid, out, cells, retry_errored
+    grid: Grid
+    out: Path
+    caches: Caches
+    cells: list[Cell]
+    serve: Serve | None
+    retry_errored: bool
+    progress: InitVar[Progress]
+
+    def __post_init__(self, progress: Progress) -> None:
+        grid = self.grid
         self._reward = make_reward(grid.reward, alpha=grid.alpha, beta=grid.beta, gamma=grid.gamma)
         self._environment = environment_named(grid.agent.toolset)
-        self._caches, self._serve = caches, serve
-        self._store = SnapshotStore(caches.snapshots)
+        self._store = SnapshotStore(self.caches.snapshots)
         self._benchmarks = {
-            row.name: prepare(row, out / "instances", self._store, grid.seed, progress, self._environment.own)
+            row.name: prepare(row, self.out / "instances", self._store, grid.seed, progress, self._environment.own)
             for row in grid.benchmarks
         }
-        for cell in cells:
+        for cell in self.cells:
             self._check_settings(cell)
         facts = {name: prepared.facts for name, prepared in self._benchmarks.items()}
-        manifest = Manifest(grid=grid, benchmarks=facts, cells=cells, revision=_revision())
-        write_json(out / MANIFEST, as_recorded(manifest))
+        write_json(
+            self.out / MANIFEST, as_recorded(Manifest(grid=grid, benchmarks=facts, cells=self.cells, revision=_revision()))
+        )
 
     @property
     def episodes(self) -> int:
@@ -221,18 +222,16 @@ class GridRun:
         if endpoint is None or endpoint.checkpoint is None or self.grid.compute is None:
             yield _make_model(endpoint) if endpoint else None
             return
-        if self._serve is None:
+        if self.serve is None:
             raise ConfigError(f"{cell.name}: `compute` asks for servers, which cannot be started here")
-        with self._serve(endpoint.checkpoint, self.grid.compute, self.out, endpoint.dtype) as policy:
+        with self.serve(endpoint.checkpoint, self.grid.compute, self.out, endpoint.dtype) as policy:
             yield policy.model()
 
     def _localizer(self, cell: Cell, model: Any) -> Any:
-        from fusesearch.agents.models.base import Sampling
-
         endpoint = self._endpoint(cell) if cell.model else None
         heat = {"temperature": endpoint.temperature, "top_p": endpoint.top_p} if endpoint else {}
         sampling = Sampling(max_new_tokens=self.grid.agent.max_new_tokens, **heat)
-        setup = Setup(model, self.grid.agent, self.grid.tools, sampling, caches=self._caches, training=self.grid.training)
+        setup = Setup(model, self.grid.agent, self.grid.tools, sampling, caches=self.caches, training=self.grid.training)
         return make_localizer(cell.localizer, setup)
 
     def _endpoint(self, cell: Cell) -> Endpoint:

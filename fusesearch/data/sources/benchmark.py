@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +23,16 @@ from fusesearch.data.swe_bench import instances, read_rows
 _HUB = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?", re.ASCII)
 
 
+@dataclass
 class Benchmark:
     """Reads the sets and clones their repositories with the base commits of the rows.
 
     Keeps the clones below ``state_dir`` between runs.
     """
 
-    def __init__(self, config: BenchmarkSource, state_dir: Path, workers: int = 2) -> None:
-        self.config = config
-        self.state_dir = state_dir
-        self.workers = workers
+    config: BenchmarkSource
+    state_dir: Path
+    workers: int = 2
 
     def mine(self, repos_dir: Path, progress: Progress) -> Mined:
         """See :class:`~fusesearch.data.sources.base.Source`.

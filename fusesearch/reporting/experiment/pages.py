@@ -232,7 +232,7 @@ def _all_orderings(every: Sequence[Results]) -> Table:
             if found:
                 names = []
                 for row in found:
-                    arms = results.labels[row.first], results.labels[row.second]
+                    arms = results.arm(row.first).label, results.arm(row.second).label
                     order = " > ".join(arms if (row.paper or 0) > 0 else reversed(arms))
                     names.append(f"{METRICS[row.metric].name}: {order}")
                 rows.append(Row([results.title, kind, str(len(found)), "; ".join(names)]))

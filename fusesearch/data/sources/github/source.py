@@ -52,7 +52,7 @@ class GitHub:
 
     def __post_init__(self) -> None:
         self.api = Api(self.config, self.wait)
-        self._host = urlsplit(api_of(self.config)).netloc.replace(":", "-")
+        self._root = self.state_dir / urlsplit(api_of(self.config)).netloc.replace(":", "-")
         self._stopping = threading.Event()
         self._new: Counter[str] = Counter()
         self._skipped: dict[str, str] = {}
@@ -94,10 +94,6 @@ class GitHub:
             f"GitHub: {len(states):,} repositories, {pulls:,} merged pull requests to read, {len(selection.skipped):,} "
             f"repositories left out; {points:,} to {most:,} points ({self.api.spent.points:,} spent on the choice); {limit}"
         )
-
-    @property
-    def _root(self) -> Path:
-        return self.state_dir / self._host
 
     @property
     def _selection_path(self) -> Path:

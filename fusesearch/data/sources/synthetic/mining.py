@@ -16,6 +16,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Container, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ MOST_COMMON, LEAST_COMMON = 0.05, 2
 """The share of a family's questions that one answer may have, so that none is a good guess, and how many it may always have."""
 
 
+@dataclass
 class Synthetic:
     """Plants faults in ``config.packages``, each one repository.
 
@@ -42,10 +44,9 @@ class Synthetic:
     the same config and seed.
     """
 
-    def __init__(self, config: Mine, seed: int, journal_dir: Path) -> None:
-        self.config = config
-        self.seed = seed
-        self.journal_dir = journal_dir
+    config: Mine
+    seed: int
+    journal_dir: Path
 
     def lacking(self, repos_dir: Path) -> list[str]:
         """Repositories that are not finished, largest first."""
