@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 MAX_HEADER = 12  # lines
 LINE_CHARS = 300
+_MARK = re.compile(r"@[\w.:]+|#?\[")
 
 
 def signature(lines: Sequence[str], start: int, end: int) -> str:
@@ -16,18 +18,38 @@ def signature(lines: Sequence[str], start: int, end: int) -> str:
 
 def head(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
     """First and last line of the head of the function on lines ``start`` to ``end`` (from 1), without decorators."""
-    first = next(
-        (
-            number
-            for number in range(start, min(end, len(lines)) + 1)
-            if not lines[number - 1].lstrip().startswith(("@", "#", "//"))
-        ),
-        start,
-    )
-    last = limit = min(end, first + MAX_HEADER - 1, len(lines))
+    limit = min(end, len(lines))
+    first = start
+    while first <= limit and (after := _after_mark(lines, first, limit)):
+        first = after
+    first = first if first <= limit else start
+    last = limit = min(first + MAX_HEADER - 1, limit)
     for number in range(first, limit + 1):
         line = lines[number - 1]
         if line.rstrip().endswith(("{", ":", ";", "=>")) or " {" in line or line.count(")") > line.count("("):
             last = number
             break
     return first, last
+
+
+def _after_mark(lines: Sequence[str], number: int, limit: int) -> int:
+    """The line after a comment, decorator, annotation or attribute that begins on a line; 0 where the function itself does.
+
+    One that goes over several lines ends with its brackets; what stands behind it on its last line is the function.
+    """
+    text = lines[number - 1].lstrip()
+    if text.startswith("//") or (text.startswith("#") and not text.startswith("#[")):
+        return number + 1
+    mark = _MARK.match(text)
+    if mark is None:
+        return 0
+    depth, text = 0, text[mark.end() :] if text.startswith("@") else text.removeprefix("#")
+    for last in range(number, limit + 1):
+        for place, character in enumerate(text):
+            depth += (character in "([") - (character in ")]")
+            if depth <= 0 and text[place:].lstrip(")] \r"):
+                return 0 if last == number else last
+        if depth <= 0:
+            return last + 1
+        text = lines[last] if last < limit else ""
+    return 0
