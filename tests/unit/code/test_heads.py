@@ -1,0 +1,27 @@
+"""The head of a function, without what stands before it."""
+
+import pytest
+
+from fusesearch.code.heads import head, signature
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("@cache\n@route(\n    '/x',\n    methods=(1, 2))\ndef f(a,\n      b):\n    pass", "def f(a, b):"),
+        ("@Override public int f(int x) {\n  return 1;\n}", "@Override public int f(int x)"),
+        ("@Override\npublic int f(int x) {\n  return 1;\n}", "public int f(int x)"),
+        ('[Suppress(\n    "Trimming",\n    Because = "x (y)")]\npublic T Add<T>(this T b)\n{\n}', "public T Add<T>(this T b)"),
+        ("[Obsolete] public void X()\n{\n}", "[Obsolete] public void X()"),
+        ('#[cfg_attr(\n    feature = "old",\n    deprecated(note = "no")\n)]\npub fn f(self) {\n}', "pub fn f(self)"),
+        ("// why\n# what\nfn x() {\n}", "fn x()"),
+        ("[a, b] = f(x => {\n  return 1\n})", "[a, b] = f(x =>"),
+        ("@only", "@only"),
+        ("@open(\n  1\ndef f(): pass", "@open( 1 def f(): pass"),
+    ],
+)  # fmt: skip
+def test_comments_decorators_annotations_and_attributes_are_left_out(text, expected):
+    lines = text.split("\n")
+    assert signature(lines, 1, len(lines)) == expected
+    first, last = head(lines, 1, len(lines))
+    assert 1 <= first <= last <= len(lines)
