@@ -63,7 +63,13 @@ def functions_of(matches: Matches, index: Index, files: dict[int, Candidate]) ->
         columns, lines = candidate.columns, candidate.span.end - candidate.span.start + 1
         columns["lines"] = math.log(max(1, lines))
         columns["prior"] = _function_prior(columns)
-    return found
+    return [candidate for candidate in found if not _is_unit_test(candidate)]
+
+
+def _is_unit_test(candidate: Candidate) -> bool:
+    """Whether this is in the module of tests that files of Rust have at their end."""
+    name = candidate.span.name if candidate.span else ""
+    return candidate.path.endswith(".rs") and not {"test", "tests"}.isdisjoint(name.split(".")[:-1])
 
 
 def _add_exact(

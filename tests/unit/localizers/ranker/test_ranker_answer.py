@@ -357,3 +357,10 @@ def test_the_ranking_has_every_candidate(root: Path, tmp_path: Path):
     found = ranking_of("total of items", Repository(root), tmp_path / "index")
     assert {file.candidate.path for file in found.files} >= {"pkg/fast.py", "pkg/slow.py"}
     assert all(0 <= ranked.probability <= 1 for ranked in [*found.files, *found.functions])
+
+
+def test_unit_tests_inside_files_of_rust_are_no_candidates(tmp_path: Path):
+    text = "pub fn total(x: u8) -> u8 { x }\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn total_is_right() { total(1); }\n}\n"
+    (tmp_path / "sum.rs").write_text(text)
+    found = ranking_of("total_is_right: `total` panics", Repository(tmp_path), tmp_path / "index")
+    assert [one.candidate.entity for one in found.functions] == ["sum.rs::total"]
