@@ -19,12 +19,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from fusesearch.code.functions import parse
+from fusesearch.code.functions import FunctionNode, first_line, parse
 from fusesearch.code.modules import Outlines, outlines_of
-from fusesearch.code.outline import Import, chain_of, first_line
+from fusesearch.code.outline import Import, chain_of
 from fusesearch.code.scopes import (
     Bound,
-    FunctionNode,
     Module,
     Scope,
     effective,

@@ -8,8 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 
-from fusesearch.code.functions import function_spans, parse, spans_in_tree
-from fusesearch.code.outline import definitions
+from fusesearch.code.functions import definitions, function_spans, parse, spans_in_tree
 from fusesearch.code.spans import FunctionSpan, function_at, is_python
 
 _DEFINITION = re.compile(r"\s*(?:async\s+)?(?:def|class)\s+(\w+)")

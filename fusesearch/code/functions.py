@@ -41,7 +41,10 @@ MAX_CHARS = 2_000_000
 # SystemError (CPython issue 106905). And catch_warnings changes what all threads see.
 _PARSING = threading.Lock()
 
-_BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
+"""Fields of nodes that hold statements, or what holds statements."""
+
 _HEADER = re.compile(r"[ \t\f]*(?:async[ \t]+)?(def|class)[ \t]+(\w+)")
 _TOKEN = re.compile(
     r"""(?P<triple>\"{3}|'{3})
@@ -122,7 +125,9 @@ def parse(source: str) -> ast.Module | None:
 
 def spans_in_tree(tree: ast.Module, source: str) -> list[FunctionSpan]:
     """As :func:`function_spans`, for a parsed source."""
-    return sorted(renumbered(_spans_of(tree), source))
+    found = ((node, f"{prefix}{node.name}") for node, prefix in definitions(tree) if isinstance(node, FunctionNode))
+    spans = (FunctionSpan(first_line(node), node.end_lineno or node.lineno, name) for node, name in found)
+    return sorted(renumbered(spans, source))
 
 
 def code_lines(source: str) -> list[str]:
@@ -145,21 +150,28 @@ def _comments(source: str) -> Iterator[re.Match[str]]:
             yield token
 
 
-def _spans_of(tree: ast.Module) -> Iterator[FunctionSpan]:
-    """Walk everything outside functions. Uses a stack because chains of ``elif`` can be thousands deep."""
-    pending: list[tuple[ast.AST, str]] = [(tree, "")]
+def definitions(tree: ast.Module) -> Iterator[tuple[ast.stmt, str]]:
+    """All statements outside functions with the dotted class prefix of each, in no particular order.
+
+    Uses a stack because chains of ``elif`` can be thousands deep.
+    """
+    pending: list[tuple[ast.AST, str]] = [(node, "") for node in tree.body]
     while pending:
         node, prefix = pending.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            yield FunctionSpan(first, node.end_lineno or node.lineno, prefix + node.name)
+        if isinstance(node, ast.stmt):
+            yield node, prefix
+        if isinstance(node, FunctionNode):
             continue
-        if isinstance(node, ast.ClassDef):
-            prefix += f"{node.name}."
-        for field in _BLOCKS:
-            children = getattr(node, field, None)
+        inside = f"{prefix}{node.name}." if isinstance(node, ast.ClassDef) else prefix
+        for block in BLOCKS:
+            children = getattr(node, block, None)
             if isinstance(children, list):
-                pending.extend((child, prefix) for child in children)
+                pending.extend((child, inside) for child in children)
+
+
+def first_line(node: FunctionNode | ast.ClassDef) -> int:
+    """Line of a definition's first decorator, or of its header."""
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
 def renumbered(spans: Iterator[FunctionSpan], source: str) -> Iterator[FunctionSpan]:

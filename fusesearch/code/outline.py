@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from fusesearch.code.functions import function_spans, parse, renumbered, spans_in_tree
+from fusesearch.code.functions import FunctionNode, definitions, first_line, function_spans, parse, renumbered, spans_in_tree
 from fusesearch.code.spans import FunctionSpan, is_python
 
 MAX_CALLS = 400
@@ -21,9 +21,6 @@ SUPER = "super()"
 
 Chain = tuple[str, ...]
 """A dotted name in parts: ``("self", "run")``, ``("os", "path", "join")``, ``("super()", "run")``."""
-
-_BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
-_FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True, order=True)
@@ -97,27 +94,6 @@ def outline(path: str, source: str) -> Outline:
     )
 
 
-def first_line(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> int:
-    """Line of a definition's first decorator, or of its header."""
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-
-
-def definitions(tree: ast.Module) -> Iterator[tuple[ast.stmt, str]]:
-    """All statements outside functions with the dotted class prefix of each, in no particular order."""
-    pending: list[tuple[ast.AST, str]] = [(node, "") for node in tree.body]
-    while pending:
-        node, prefix = pending.pop()
-        if isinstance(node, ast.stmt):
-            yield node, prefix
-        if isinstance(node, _FUNCTION):
-            continue
-        inside = f"{prefix}{node.name}." if isinstance(node, ast.ClassDef) else prefix
-        for block in _BLOCKS:
-            children = getattr(node, block, None)
-            if isinstance(children, list):
-                pending.extend((child, inside) for child in children)
-
-
 def chain_of(node: ast.expr) -> Chain | None:
     """The dotted name of an expression, or None if it is something else."""
     parts: list[str] = []
@@ -187,7 +163,7 @@ def _calls(tree: ast.Module) -> dict[str, tuple[Chain, ...]]:
     """
     found: dict[str, tuple[Chain, ...]] = {}
     everywhere = _types(node for node, prefix in definitions(tree) if not prefix)
-    nodes = [(node, f"{prefix}{node.name}") for node, prefix in definitions(tree) if isinstance(node, _FUNCTION)]
+    nodes = [(node, f"{prefix}{node.name}") for node, prefix in definitions(tree) if isinstance(node, FunctionNode)]
     for node, name in sorted(nodes, key=lambda pair: pair[0].lineno):
         types = {**everywhere, **_types(ast.walk(node))}
         calls = [call for call in ast.walk(node) if isinstance(call, ast.Call)]

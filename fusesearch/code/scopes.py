@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from fusesearch.code.outline import Import, chain_of, first_line
+from fusesearch.code.functions import BLOCKS, FunctionNode, first_line
+from fusesearch.code.outline import Import, chain_of
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = FunctionNode | ast.Lambda | ast.ClassDef
-_DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_DEFINED = FunctionNode | ast.ClassDef
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Module:
             if isinstance(node, ast.If) and is_for_type_checkers(node):
                 pending += [(child, around) for child in reversed(node.orelse)]
                 continue
-            for block in ("finalbody", "orelse", "cases", "handlers", "body"):
+            for block in reversed(BLOCKS):
                 children = getattr(node, block, None)
                 if isinstance(children, list):
                     pending += [(child, around) for child in reversed(children)]
@@ -243,7 +243,7 @@ def statements(body: list[ast.stmt], running: bool = False) -> Iterator[tuple[as
                 yield node, branches
             continue
         inner: list[tuple[ast.AST, tuple[tuple[int, str], ...]]] = []
-        for part in ("body", "handlers", "cases", "orelse", "finalbody"):
+        for part in BLOCKS:
             if running and part == "body" and is_for_type_checkers(node):
                 continue
             for number, child in enumerate(getattr(node, part, [])):

@@ -10,9 +10,9 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from fusesearch.code.functions import function_spans, parse
+from fusesearch.code.functions import FunctionNode, definitions, first_line, function_spans, parse
 from fusesearch.code.heads import LINE_CHARS, MAX_HEADER
-from fusesearch.code.outline import Outline, definitions, first_line
+from fusesearch.code.outline import Outline
 from fusesearch.code.spans import is_python
 
 LONG_ASSIGNMENT = 30  # lines
@@ -59,7 +59,7 @@ def merged(intervals: Iterable[tuple[int, int]], window: int, total: int) -> lis
 def _pieces(tree: ast.Module) -> Iterator[tuple[int, int, str]]:
     """First line, last line (as Python counts) and kind of each part of the skeleton."""
     for node, _ in definitions(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, FunctionNode):
             yield *_header(node), "function"
         elif isinstance(node, ast.ClassDef):
             yield *_header(node), "class"
@@ -67,9 +67,9 @@ def _pieces(tree: ast.Module) -> Iterator[tuple[int, int, str]]:
             yield node.lineno, node.end_lineno or node.lineno, "assignment"
 
 
-def _header(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> tuple[int, int]:
+def _header(node: FunctionNode | ast.ClassDef) -> tuple[int, int]:
     inner = node.body[0]
-    first = first_line(inner) if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else inner.lineno
+    first = first_line(inner) if isinstance(inner, FunctionNode | ast.ClassDef) else inner.lineno
     return first_line(node), max(node.lineno, first - 1)
 
 

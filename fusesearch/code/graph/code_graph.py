@@ -72,11 +72,6 @@ class CodeGraph:
         if node in self.named.get(name, ()):
             yield from self._users.get(name, ())
 
-    def edges(self) -> Iterator[tuple[str, str, str]]:
-        """Every edge once, as (from, type, to)."""
-        for node in self.graph:
-            yield from ((node, kind, other) for kind, other in self.outward(node))
-
     def distance(self, one: str, other: str) -> int | None:
         """Fewest edges on a directed path between two nodes, in either direction; ``None`` without a path.
 

@@ -11,14 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fusesearch.code.functions import parse
+from fusesearch.code.functions import BLOCKS, FunctionNode, first_line, parse
 
 CLASS, FUNCTION = "class", "function"
 INIT = "__init__"
 
-_BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
+_DEFINITIONS = FunctionNode | ast.ClassDef
 MAX_DEFINITIONS = 20_000  # of one file
 MAX_DEPTH = 40  # of nested definitions
 
@@ -84,7 +82,7 @@ def _definitions(tree: ast.Module) -> Iterator[tuple[str, Any, str]]:
                 continue
             prefix, depth = f"{name}.", depth + 1
             owner = CLASS if isinstance(node, ast.ClassDef) else FUNCTION
-        for block in reversed(_BLOCKS):
+        for block in reversed(BLOCKS):
             children = getattr(node, block, None)
             if isinstance(children, list):
                 pending.extend((child, prefix, owner, depth) for child in reversed(children))
@@ -95,8 +93,7 @@ def _is_init(node: Any, owner: str) -> bool:
 
 
 def _definition(name: str, node: Any, owner: str, path: str) -> Definition:
-    start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    lines = (start, node.lineno, node.end_lineno or node.lineno)
+    lines = (first_line(node), node.lineno, node.end_lineno or node.lineno)
     if isinstance(node, ast.ClassDef):
         return _class(name, node, lines, path)
     if _is_init(node, owner):

@@ -117,7 +117,7 @@ class _Linker:
             uses = [*((INVOKES, name) for name in found.calls), *((INHERITS, name) for name in found.bases)]
             for kind, name in uses:
                 targets = self._targets_of(name, scopes, seen) if self.stored < MAX_EDGES else set()
-                for target in targets:
+                for target in sorted(targets):
                     self.graph.add_edge(node, target, kind)
                 self.stored += len(targets)
                 if not targets and name in defined:
