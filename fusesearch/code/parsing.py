@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,7 +32,6 @@ MEMORY = 2 << 30
 
 _LENGTH = struct.Struct(">Q")
 _ROOT = Path(__file__).parents[2]
-_START = "import sys; sys.path.insert(0, sys.argv[1]); from fusesearch.code.parsing import serve; serve()"
 
 
 @dataclass(frozen=True)
@@ -75,18 +75,12 @@ def _spans(found: dict[str, Any]) -> list[FunctionSpan]:
 
 def serve() -> None:
     """The child process: read sources from stdin and write the syntax of each to stdout."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
-    seconds = float(sys.argv[2])
-    while (language := _receive(stdin)) is not None and (data := _receive(stdin)) is not None:
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-        name, _, whole = language.decode("ascii").partition(" ")
-        answer = _read(name, data, bool(whole))
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        _send(stdout, json.dumps(answer).encode("ascii"))
+
+    def answer(language: str, data: bytes) -> bytes:
+        name, _, whole = language.partition(" ")
+        return json.dumps(_read(name, data, bool(whole))).encode("ascii")
+
+    answer_all(answer, float(sys.argv[2]), MEMORY)
 
 
 def _read(language: str, data: bytes, whole: bool) -> dict[str, Any]:
@@ -110,23 +104,11 @@ class _Child:
 
     def ask(self, language: str, data: bytes, whole: bool) -> dict[str, Any] | None:
         with self._lock:
-            process = self._process = self._process or self._start()
-            assert process.stdin is not None  # noqa: S101
-            assert process.stdout is not None  # noqa: S101
-            try:
-                _send(process.stdin, (f"{language} whole" if whole else language).encode("ascii"))
-                _send(process.stdin, data)
-                answer = _receive(process.stdout)
-            except BrokenPipeError:
-                answer = None
+            process = self._process = self._process or start_server(__name__, str(CPU_SECONDS))
+            answer = ask_server(process, f"{language} whole" if whole else language, data)
             if answer is None:
                 self._end(process)
             return None if answer is None else json.loads(answer)
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-P", "-c", _START, str(_ROOT), str(CPU_SECONDS)]
-        pipe = subprocess.PIPE
-        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd="/")
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         self._process = None
@@ -144,6 +126,39 @@ class _Child:
 def _child(process: int) -> _Child:
     """The child of ``process``, so that a fork does not share its parent's pipes."""
     return _Child()
+
+
+def start_server(module: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """A Python process that runs ``serve()`` of a module of this package. It opens no file and ends with its standard input."""
+    start = f"import sys; sys.path.insert(0, sys.argv[1]); from {module} import serve; serve()"
+    command = [sys.executable, "-P", "-c", start, str(_ROOT), *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/")
+
+
+def ask_server(process: subprocess.Popen[bytes], name: str, data: bytes) -> bytes | None:
+    """What a process of :func:`start_server` answers about ``data``; None if it died over it."""
+    assert process.stdin is not None  # noqa: S101
+    assert process.stdout is not None  # noqa: S101
+    try:
+        for part in (name.encode("utf-8"), data):
+            _send(process.stdin, part)
+    except BrokenPipeError:
+        return None
+    return _receive(process.stdout)
+
+
+def answer_all(answer: Callable[[str, bytes], bytes], seconds: float, memory: int) -> None:
+    """In such a process: answer until standard input ends, each time in at most ``seconds`` of CPU and ``memory`` bytes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    while (name := _receive(stdin)) is not None and (data := _receive(stdin)) is not None:
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        found = answer(name.decode("utf-8"), data)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        _send(stdout, found)
 
 
 def _send(stream: IO[bytes], data: bytes) -> None:

@@ -63,6 +63,12 @@ class Candidate:
     reasons: list[tuple[float, str]] = field(default_factory=list)
 
     @property
+    def lines(self) -> FunctionSpan:
+        """The lines of a function; a file has none."""
+        assert self.span is not None  # noqa: S101
+        return self.span
+
+    @property
     def entity(self) -> str:
         """``path`` or ``path::Qualified.name``."""
         return f"{self.path}::{self.span.name}" if self.span else self.path
@@ -103,6 +109,16 @@ _WEIGHTS = {
 def kind_weight(kinds: Iterable[str]) -> float:
     """How much the most telling way in which a name is mentioned weighs among reasons."""
     return max(_WEIGHTS[kind] for kind in kinds)
+
+
+def has_literal(term: str) -> str:
+    """In words, that a text has a term of a literal: the whole of one, or words of one."""
+    return f"has the literal `{term[2:]}`" if term.startswith("l:") else f"has a message with “{term[2:]}”"
+
+
+def in_frame(depth: int) -> str:
+    """In words, that a traceback names a place, ``depth`` frames from its innermost."""
+    return f"named {'in a frame' if depth else 'in the last frame'} of the traceback"
 
 
 def is_common(name: str) -> bool:

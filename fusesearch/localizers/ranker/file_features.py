@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from fusesearch.core.stopping import checked
-from fusesearch.localizers.ranker.columns import SCORES, Candidate, is_common, kind_weight, named_where
+from fusesearch.localizers.ranker.columns import SCORES, Candidate, has_literal, in_frame, is_common, kind_weight, named_where
 from fusesearch.localizers.ranker.evidence import is_word, squashed
 from fusesearch.localizers.ranker.facts import words_of
 from fusesearch.localizers.ranker.history import History
@@ -113,6 +113,10 @@ class WholeTree:
         found = self.columns[column]
         found[file] = max(found.get(file, 0.0), value)
 
+    def _add(self, column: str, file: int, value: float) -> None:
+        found = self.columns[column]
+        found[file] = found.get(file, 0.0) + value
+
     def _add_paths(self) -> None:
         matches, evidence = self.matches, self.matches.evidence
         words = [path_words(path) & matches.words.keys() for path in checked(matches.paths)]
@@ -177,14 +181,12 @@ class WholeTree:
                 if variable or file in classes[name]:
                     self._put("defines_variable" if variable else "defines_class", file, sure)
                 self._put("defines_unique", file, sure)
-                count = self.columns["defines_count"]
-                count[file] = count.get(file, 0.0) + sure
+                self._add("defines_count", file, sure)
                 said = f"defines `{name}`, {named_where(mention.kinds)}"
                 self.reasons[file].append((3 * sure * kind_weight(mention.kinds), said))
             calls = matches.hits[f"k:{name}"]
             for file in calls.files:
-                column = self.columns["calls"]
-                column[file] = column.get(file, 0.0) + (matches.idf(f"k:{name}") if files else 0.0)
+                self._add("calls", file, matches.idf(f"k:{name}") if files else 0.0)
         _to_one(self.columns["calls"])
 
     def add_exports(self, index: Index) -> None:
@@ -201,19 +203,15 @@ class WholeTree:
 
     def _add_frames(self) -> None:
         """Only frames in files of the repository count, from the innermost."""
-        matches, depth = self.matches, 0
-        frames = [(frame, matches.resolve.files(frame.path)) for frame in matches.evidence.frames[::-1]]
-        inside = [(frame, files) for frame, files in frames if files]
-        for depth, (_, files) in enumerate(inside):
+        matches = self.matches
+        for depth, (_, files) in enumerate(matches.frames):
             for file in files:
                 value = 1 / (1 + depth) / len(files)
                 self._put("frame", file, value)
-                column = self.columns["frame_share"]
-                column[file] = column.get(file, 0.0) + 1 / len(inside)
+                self._add("frame_share", file, 1 / len(matches.frames))
                 if depth == 0:
                     self._put("frame_last", file, 1 / len(files))
-                where = "in the last frame" if depth == 0 else "in a frame"
-                self.reasons[file].append((4.0 * value, f"named {where} of the traceback"))
+                self.reasons[file].append((4.0 * value, in_frame(depth)))
         for frame in matches.evidence.frames:
             if frame.name and not is_common(frame.name):
                 files = sorted(set(matches.hits[f"d:{bare(frame.name)}"].files))
@@ -228,14 +226,11 @@ class WholeTree:
     def _add_literals(self) -> None:
         matches = self.matches
         for text in matches.evidence.literals:
-            column = self.columns["literal" if text.startswith("l:") else "phrase"]
             idf = matches.idf(text)
             for file in matches.hits[text].files:
-                column[file] = column.get(file, 0.0) + idf
+                self._add("literal" if text.startswith("l:") else "phrase", file, idf)
                 if idf > 3:
-                    shown = text[2:]
-                    said = f"has the literal `{shown}`" if text.startswith("l:") else f"has a message with “{shown}”"
-                    self.reasons[file].append((0.3 * idf, said))
+                    self.reasons[file].append((0.3 * idf, has_literal(text)))
         _to_one(self.columns["literal"])
         _to_one(self.columns["phrase"])
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter, defaultdict
 
-from fusesearch.localizers.ranker.columns import Candidate, is_common, kind_weight, named_where
+from fusesearch.localizers.ranker.columns import Candidate, has_literal, in_frame, is_common, kind_weight, named_where
 from fusesearch.localizers.ranker.evidence import is_word
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
 from fusesearch.localizers.ranker.file_features import BY_CHANCE
@@ -59,8 +59,7 @@ def functions_of(matches: Matches, index: Index, files: dict[int, Candidate]) ->
     _add_places(matches, found)
     _add_callees(matches, index, found)
     for candidate in found:
-        assert candidate.span is not None  # noqa: S101
-        columns, lines = candidate.columns, candidate.span.end - candidate.span.start + 1
+        columns, lines = candidate.columns, candidate.lines.end - candidate.lines.start + 1
         columns["lines"] = math.log(max(1, lines))
         columns["prior"] = _function_prior(columns)
     return [candidate for candidate in found if not _is_unit_test(candidate)]
@@ -89,8 +88,7 @@ def _add_exact(
             for number, _ in facts.functions_with(place):
                 target[first + number] += idfs[text]
                 if text[0] != "k" and idfs[text] > 3:
-                    said = f"has the literal `{text[2:]}`" if text[0] == "l" else f"has a message with “{text[2:]}”"
-                    found[first + number].reasons.append((0.3 * idfs[text], said))
+                    found[first + number].reasons.append((0.3 * idfs[text], has_literal(text)))
     for name in matches.evidence.names:
         place = facts.find(keys[f"d:{name}"])
         if place >= 0:
@@ -100,15 +98,14 @@ def _add_exact(
 
 def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
     evidence, names = matches.evidence, matches.evidence.names
-    words = [frozenset(words_of(bare(candidate.span.name))) for candidate in found if candidate.span]
+    words = [frozenset(words_of(bare(candidate.lines.name))) for candidate in found]
     having = spread(words)
     idf = {word: math.log(1 + len(found) / times) for word, times in having.items()}
     total = sum(idf.get(word, 0.0) for word in evidence.title) or 1.0
     frame_names = {bare(frame.name) for frame in evidence.frames if frame.name}
     words_of_class: dict[tuple[str, ...], set[str]] = {}
     for candidate, own in zip(found, words, strict=True):
-        assert candidate.span is not None  # noqa: S101
-        *holders, name = candidate.span.name.split(".")
+        *holders, name = candidate.lines.name.split(".")
         columns = candidate.columns
         known = own & matches.words.keys()
         columns["name_words"] = sum(idf[word] for word in known)
@@ -150,28 +147,27 @@ def _add_places(matches: Matches, found: list[Candidate]) -> None:
     by_path: dict[str, list[Candidate]] = defaultdict(list)
     for candidate in found:
         by_path[candidate.path].append(candidate)
-    frames = [(frame, matches.resolve.files(frame.path)) for frame in matches.evidence.frames[::-1]]
-    for depth, (frame, files) in enumerate((frame, files) for frame, files in frames if files):
+    for depth, (frame, files) in enumerate(matches.frames):
         for candidate in (candidate for file in files for candidate in by_path[matches.paths[file]]):
-            assert candidate.span is not None  # noqa: S101
-            same = frame.name is not None and bare(frame.name) == candidate.span.name.rpartition(".")[2]
-            near = abs((candidate.span.start + candidate.span.end) / 2 - frame.line) < 300
-            if same or (frame.line in candidate.span and not frame.name):
+            span = candidate.lines
+            same = frame.name is not None and bare(frame.name) == span.name.rpartition(".")[2]
+            near = abs((span.start + span.end) / 2 - frame.line) < 300
+            if same or (frame.line in span and not frame.name):
                 value = (1.0 if near else 0.5) / (1 + depth) / len(files)
                 columns = candidate.columns
                 columns["frame"] = max(columns.get("frame", 0.0), value)
                 columns["frame_last"] = max(columns.get("frame_last", 0.0), float(depth == 0) * value)
-                where = "in the last frame" if depth == 0 else "in a frame"
-                candidate.reasons.append((4 * value, f"named {where} of the traceback"))
+                candidate.reasons.append((4 * value, in_frame(depth)))
     for mentioned, line, link in matches.evidence.paths:
-        files = matches.resolve.files(mentioned, link) if line else []
+        if not line:
+            continue
+        files = matches.resolve.files(mentioned, link)
         for candidate in (candidate for file in files for candidate in by_path[matches.paths[file]]):
-            assert candidate.span is not None  # noqa: S101
-            assert line is not None  # noqa: S101
-            if line in candidate.span:
+            span = candidate.lines
+            if line in span:
                 candidate.columns["line"] = 1 / len(files)
                 candidate.reasons.append((4.0 / len(files), f"line {line} is linked"))
-            distance = min(abs(candidate.span.start - line), abs(candidate.span.end - line))
+            distance = min(abs(span.start - line), abs(span.end - line))
             candidate.columns["line_near"] = max(candidate.columns.get("line_near", 0.0), 1 / (1 + distance / 10) / len(files))
 
 
@@ -180,18 +176,16 @@ def _add_callees(matches: Matches, index: Index, found: list[Candidate]) -> None
     columns = ("named_title", "named_inline", "named_outer", "frame_last", "frame")
     named = [(max(candidate.columns.get(name, 0.0) for name in columns), candidate) for candidate in found]
     callers = sorted((row for row in named if row[0] >= 0.3), key=lambda row: (-row[0], row[1].entity))[:MAX_CALLERS]
-    defined = Counter(candidate.span.name.rpartition(".")[2] for candidate in found if candidate.span)
+    defined = Counter(candidate.lines.name.rpartition(".")[2] for candidate in found)
     called: dict[str, tuple[float, str]] = {}
     for value, caller in callers:
-        assert caller.span is not None  # noqa: S101
-        lines = index.source(caller.path).split("\n")[caller.span.start - 1 : caller.span.end]
-        own = caller.span.name.rpartition(".")[2]
+        lines = index.source(caller.path).split("\n")[caller.lines.start - 1 : caller.lines.end]
+        own = caller.lines.name.rpartition(".")[2]
         for name in set(_CALLED.findall("\n".join(lines))) - {own}:
             if name in defined and not is_common(name):
                 called[name] = max(called.get(name, (0.0, "")), (value / defined[name], own))
     for candidate in found:
-        assert candidate.span is not None  # noqa: S101
-        if hit := called.get(candidate.span.name.rpartition(".")[2]):
+        if hit := called.get(candidate.lines.name.rpartition(".")[2]):
             candidate.columns["called_by_named"] = hit[0]
             candidate.reasons.append((hit[0], f"called by `{hit[1]}`"))
 

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from fusesearch.core.schema import Answer, Instance, Trajectory
-from fusesearch.localizers.base import BaseLocalizer
-from fusesearch.localizers.direct import answered
+from fusesearch.core.schema import Answer, Instance
+from fusesearch.localizers.direct import DirectLocalizer
 from fusesearch.localizers.ranker import ranking_of
 from fusesearch.localizers.ranker.answer import Ranking
 from fusesearch.localizers.ranker.places import FEW_FILES, for_people
 from fusesearch.search.repository import Repository
 
 
-class RankerLocalizer(BaseLocalizer):
+class RankerLocalizer(DirectLocalizer):
     """As many locations as their probabilities warrant; with ``top``, also that many files with what speaks for them."""
 
     name = "ranker"
 
-    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """One answer; ``seed`` has no effect."""
+    def find(self, instance: Instance, repository: Repository, seed: int | None) -> Answer:
+        """The answer, after ``index`` events while the index is made."""
 
         def progress(done: int, total: int) -> None:
             if self.on_event is not None:
                 self.on_event("index", {"done": done, "total": total})
 
-        def find() -> Answer:
-            issue = instance.problem_statement
-            ranking = ranking_of(issue, repository, self.caches.index, progress, FEW_FILES if self.top else 0)
-            return for_people(ranking, issue, self.top) if self.top else self.answer(ranking)
-
-        return await answered(instance, self.name, find, agent=self.agent, seed=seed, on_event=self.on_event)
+        issue = instance.problem_statement
+        ranking = ranking_of(issue, repository, self.caches.index, progress, FEW_FILES if self.top else 0)
+        return for_people(ranking, issue, self.top) if self.top else self.answer(ranking)
 
     def answer(self, ranking: Ranking) -> Answer:
         """The answer from a ranking."""

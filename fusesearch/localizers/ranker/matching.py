@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fusesearch.core.stopping import checked
+from fusesearch.localizers.lexical.clues import Frame
 from fusesearch.localizers.ranker.columns import SCORES, is_common
 from fusesearch.localizers.ranker.evidence import LEAST_STEM, Evidence, Marked, Mention, Mentioned, is_word, squashed
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
@@ -47,7 +48,10 @@ class Matches:
         self.evidence = evidence
         self.paths = index.paths
         self.resolve = Resolver(self.paths)
-        self.called = called_in_frames(evidence, index, self.resolve)
+        found = ((frame, self.resolve.files(frame.path)) for frame in evidence.frames[::-1])
+        self.frames = [(frame, files) for frame, files in found if files]
+        """Frames in files of the snapshot, from the innermost, with the files."""
+        self.called = called_in_frames(self.frames, index)
         self.words = evidence.words
         wanted: dict[int, Hits] = {}
         terms = [*_terms(evidence, self.words), *(f"d:{name}" for name in self.called)]
@@ -204,11 +208,11 @@ class Call(NamedTuple):
     family: str
 
 
-def called_in_frames(evidence: Evidence, index: Index, resolve: Resolver) -> dict[str, Call]:
+def called_in_frames(frames: Sequence[tuple[Frame, list[int]]], index: Index) -> dict[str, Call]:
     """What the functions of the last frames inside the repository call: the fault is often one step further."""
     found: dict[str, Call] = {}
-    inside = [(frame, files) for frame in evidence.frames[::-1] if len(files := resolve.files(frame.path)) == 1]
-    for depth, (frame, (file,)) in enumerate(inside[:MAX_CALLING]):
+    sure = [(frame, files[0]) for frame, files in frames if len(files) == 1]
+    for depth, (frame, file) in enumerate(sure[:MAX_CALLING]):
         path = index.paths[file]
         spans = [span for _, facts in index.facts([path]) for span in facts.functions]
         named = [span for span in spans if frame.name and span.name.rpartition(".")[2] == bare(frame.name)]
