@@ -11,13 +11,15 @@ from typing import Any
 
 from fusesearch.agents.answers import parse_values
 from fusesearch.agents.loop import CallRunner
+from fusesearch.agents.parsing import parse_answer
 from fusesearch.agents.prompts import render_issue, render_system
 from fusesearch.agents.recording import Instructions
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.errors import ConfigError
-from fusesearch.core.schema import Mode
+from fusesearch.core.schema import Answer, Mode
 from fusesearch.search.repoqa import REPOQA
 from fusesearch.search.repository import Repository
+from fusesearch.search.tool import Tool
 from fusesearch.search.tools import TOOLS, Toolbox, schemas
 
 
@@ -46,36 +48,28 @@ class EpisodeSpec:
         return self.questions if question else self
 
 
-def _instruct(agent: Agent, problem_statement: str, guidance: int | None = None) -> Instructions:
-    tools = schemas() if agent.prompt == "full" else []
-    return Instructions(render_system(agent, guidance), render_issue(agent, problem_statement), tools)
+def _spec(task: str, tools: Mapping[str, type[Tool]], read: Callable[[str], Answer], mode: Mode | None = None) -> EpisodeSpec:
+    """Search tools with the instructions of ``task``. Guidance on parallel calls does not apply to one call per turn."""
+
+    def instruct(agent: Agent, text: str, guidance: int | None) -> Instructions:
+        system = render_system(agent, None if mode == "sequential" else guidance, task)
+        return Instructions(system, render_issue(agent, text), schemas(tools) if agent.prompt == "full" else [], read)
+
+    return EpisodeSpec(
+        open=lambda repository, agent, limits: Toolbox(repository, limits, tools=tools),
+        instruct=instruct,
+        schemas=lambda: schemas(tools),
+        mode=mode,
+    )
 
 
-def _instruct_answerer(agent: Agent, question: str, guidance: int | None, task: str, tools: Mapping[str, Any]) -> Instructions:
-    shown = schemas(tools) if agent.prompt == "full" else []
-    return Instructions(render_system(agent, guidance, task), render_issue(agent, question), shown, parse_values)
+FUSESEARCH = _spec("system", TOOLS, parse_answer)
 
-
-def _toolbox(repository: Repository, agent: Agent, limits: Tools) -> Toolbox:
-    return Toolbox(repository, limits)
-
-
-FUSESEARCH = EpisodeSpec(open=_toolbox, instruct=_instruct, schemas=schemas)
-
-QUESTIONS = EpisodeSpec(
-    open=_toolbox,
-    instruct=lambda agent, question, guidance: _instruct_answerer(agent, question, guidance, "questions", TOOLS),
-    schemas=schemas,
-)
+QUESTIONS = _spec("questions", TOOLS, parse_values)
 """Questions with the tools of FuseSearch, several calls per turn."""
 
 BOTH = replace(FUSESEARCH, questions=QUESTIONS)
 """Issues and questions, for one student of both."""
 
-REPO_QA = EpisodeSpec(
-    open=lambda repository, agent, limits: Toolbox(repository, limits, tools=REPOQA),
-    instruct=lambda agent, question, guidance: _instruct_answerer(agent, question, None, "repoqa", REPOQA),
-    schemas=lambda: schemas(REPOQA),
-    mode="sequential",
-)
-"""RepoQA-Agent: five tools, one call per turn (RepoSearch-R1 section 2.3). Guidance on parallel calls does not apply."""
+REPO_QA = _spec("repoqa", REPOQA, parse_values, mode="sequential")
+"""RepoQA-Agent: five tools, one call per turn (RepoSearch-R1 section 2.3)."""

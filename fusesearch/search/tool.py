@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -44,14 +44,8 @@ class Tool:
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
-        """The tool in OpenAI's form: ``{"type": "function", "function": {name, description, parameters}}``."""
-        parameters = {
-            "type": "object",
-            "properties": {key: dict(rule) for key, rule in cls.properties.items()},
-            "required": cls.required(),
-            "additionalProperties": False,
-        }
-        return {"type": "function", "function": {"name": cls.name, "description": cls.description, "parameters": parameters}}
+        """The tool in OpenAI's form."""
+        return function_schema(cls.name, cls.description, cls.properties, cls.required(), additionalProperties=False)
 
     @classmethod
     def parse(cls, arguments: object) -> Self:
@@ -99,6 +93,15 @@ class Tool:
         if isinstance(value, str) and len(value) <= 20 and value.strip().removeprefix("-").isdecimal():
             return int(value)
         raise ToolError(f"{cls.name}: {key} must be an integer, not {clipped(repr(value), 40)}")
+
+
+def function_schema(
+    name: str, description: str, properties: Mapping[str, Mapping[str, Any]], required: Sequence[str], **more: bool
+) -> dict[str, Any]:
+    """A tool in OpenAI's form: ``{"type": "function", "function": {name, description, parameters}}``."""
+    arguments = {key: dict(rule) for key, rule in properties.items()}
+    parameters = {"type": "object", "properties": arguments, "required": list(required), **more}
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
 def describe(arguments: Mapping[str, Any]) -> str:

@@ -9,14 +9,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
 from fusesearch.agents.models.base import Completion
 from fusesearch.agents.models.dialect import Refusal, refusal_of
 from fusesearch.core.errors import AGAIN, EndpointDown, ModelUnavailable
-
-if TYPE_CHECKING:
-    pass
 
 MAX_WAIT_SECONDS = 60.0
 LEAST_FAILURES = 8

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from fusesearch.code.definitions import Definition, Definitions, External, Target
+from fusesearch.code.functions import FunctionNode
 from fusesearch.code.outline import SUPER, Chain, chain_of
-from fusesearch.code.scopes import FunctionNode, Module, Scope
-
-MAX_POSSIBLE = 20
+from fusesearch.code.scopes import Module, Scope
 
 
 @dataclass(frozen=True, order=True)

@@ -7,14 +7,15 @@ no answer. Then the candidates are listed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fusesearch.code.definitions import Definition, Definitions, External, Target, TooMuchError
+from fusesearch.code.functions import FunctionNode, parse
 from fusesearch.code.kinds import file_kind
 from fusesearch.code.outline import chain_of
-from fusesearch.code.scopes import Bound, FunctionNode, Module, effective, stored, walk
+from fusesearch.code.scopes import Bound, Module, effective, stored, walk
 from fusesearch.core.schema import Location
 from fusesearch.localizers.answerers.asked import Asked
 from fusesearch.localizers.answerers.callers import Callers, Use
@@ -60,13 +61,19 @@ class Finding:
 
 
 class Unclear(Exception):
-    """A question that the code does not settle: ``finding`` says what it may be."""
+    """A question that the code does not settle: ``finding`` says what it may be, with a ``?`` before what is ``doubtful``."""
 
-    def __init__(self, said: str, candidates: Iterable[Definition | Use] = (), notes: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        said: str,
+        candidates: Iterable[Definition | Use] = (),
+        notes: Iterable[str] = (),
+        doubtful: Sequence[Definition | Use] = (),
+    ) -> None:
         super().__init__(said)
         places = list(dict.fromkeys(candidates))
-        locations = [_location(one) for one in places]
-        self.finding = Finding(False, said, [], [*map(_line, places), *notes], locations)
+        lines = [*map(_line, places), *(f"? {_line(one)}" for one in doubtful), *notes]
+        self.finding = Finding(False, said, [], lines, [_location(one) for one in [*places, *doubtful]])
 
 
 def find(asked: Asked, repository: Repository) -> Finding:
@@ -161,17 +168,11 @@ class _Finder:
         uses = Callers(self.definitions, found).uses()
         calls = [use for use in uses.calls if use.entity != found.entity]
         notes = self._unread()
-        sure = list(reversed({use.entity: use for use in sorted(calls, key=_tests_last, reverse=True)}.values()))
+        sure, possible = _one_of_each(calls), _one_of_each(uses.possible)
         functions = [use for use in sure if use.holder]
         if uses.possible or notes:
             said = f"These functions call `{name}`, or may (the object's class is not known), which is marked with ?:"
-            latest = {use.entity: use for use in sorted(uses.possible, key=_tests_last, reverse=True)}
-            possible = list(reversed(latest.values()))
-            unclear = Unclear(
-                said if sure or possible else "No call was found:", sure, [*(f"? {_line(one)}" for one in possible), *notes]
-            )
-            unclear.finding.candidates += [_location(one) for one in possible]
-            raise unclear
+            raise Unclear(said if sure or possible else "No call was found:", sure, notes, possible)
         itself = " It calls itself." if len(calls) < len(uses.calls) else ""
         lines = [_line(use) if use.holder else f"{use.path}:{use.line}  (outside functions)" for use in sure]
         handed = [f"handed on without a call: {_line(use)}" for use in dict.fromkeys(uses.handed)][:10]
@@ -209,7 +210,7 @@ class _Finder:
 
     def _raises(self, code: str) -> Finding:
         """What runs depends on values, so the statements are candidates."""
-        called = [node.func for node in ast.walk(_parsed(code)) if isinstance(node, ast.Call)]
+        called = [node.func for node in ast.walk(parse(code) or ast.Module([], [])) if isinstance(node, ast.Call)]
         names = [chain[-1] for node in called if (chain := chain_of(node))]
         found: list[Definition] = []
         for name in names[-3:]:
@@ -363,14 +364,10 @@ class _Finder:
                 chain = _changed(node)
                 if not chain or chain[-1] != found.last or (isinstance(node, ast.Name | ast.Attribute) and len(chain) == 1):
                     continue
-                if (holder is not None and chain and chain[0] == "cls" and self._within(holder, around)) or (
-                    other and chain and found in self.definitions.resolve_in(other, around, chain)
-                ):
+                own = holder is not None and chain[0] == "cls" and any(scope is holder.node for scope in around)
+                if own or (other and found in self.definitions.resolve_in(other, around, chain)):
                     places.append(Definition(path, found.name, None, getattr(node, "lineno", 1)))
         return places
-
-    def _within(self, holder: Definition, around: Iterable[ast.AST]) -> bool:
-        return any(scope is holder.node for scope in around)
 
     def _set_on_instances(self, holder: Definition, method: str) -> bool:
         """Whether a class of the order of look-up sets ``self.method``."""
@@ -431,10 +428,8 @@ class _Finder:
     ) -> Finding:  # fmt: skip
         if doubtful:
             classes = [one for one in doubtful if isinstance(one, Definition)]
-            notes = [*(f"? {_line(one)}" for one in classes), *(one for one in doubtful if isinstance(one, str))]
-            unclear = Unclear(f"This may not be all of {what}; what is not certain is marked with ?:", places, notes)
-            unclear.finding.candidates += [_location(one) for one in classes]
-            raise unclear
+            notes = [one for one in doubtful if isinstance(one, str)]
+            raise Unclear(f"This may not be all of {what}; what is not certain is marked with ?:", places, notes, classes)
         return Finding(True, said, values, [_line(one) for one in places])
 
 
@@ -451,8 +446,10 @@ def _preferred(found: list[Definition]) -> list[Definition]:
     return list(dict.fromkeys(found))
 
 
-def _tests_last(use: Use) -> tuple[bool, Use]:
-    return file_kind(use.path) == "test", use
+def _one_of_each(uses: Iterable[Use]) -> list[Use]:
+    """The first use in each function, tests last."""
+    first = {use.entity: use for use in sorted(uses, key=lambda use: (file_kind(use.path) == "test", use), reverse=True)}
+    return list(reversed(first.values()))
 
 
 def _is_defined(one: Definition) -> bool:
@@ -540,12 +537,6 @@ def _other_names(module: Module, words: set[str]) -> set[str]:
 
 def _has_word(text: str, words: set[str]) -> bool:
     return bool(words & set("".join(c if c.isalnum() or c == "_" else " " for c in text).split()))
-
-
-def _parsed(code: str) -> ast.Module:
-    from fusesearch.code.functions import parse
-
-    return parse(code) or ast.Module([], [])
 
 
 def _line(one: Definition | Use) -> str:

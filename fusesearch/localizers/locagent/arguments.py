@@ -7,6 +7,7 @@ from typing import Any
 from fusesearch.code.graph.code_graph import EDGE_TYPES, NODE_TYPES
 from fusesearch.core.errors import ToolError
 from fusesearch.search.repository import clipped
+from fusesearch.search.tool import function_schema
 
 DIRECTIONS = ("downstream", "upstream", "both")
 MAX_ITEMS = 10  # of one list argument
@@ -59,19 +60,7 @@ _TOOLS: dict[str, tuple[str, dict[str, dict[str, Any]], list[str]]] = {
 def schemas() -> list[dict[str, Any]]:
     """The three tools in OpenAI's form."""
     return [
-        {
-            "type": "function",
-            "function": {
-                "name": name,
-                "description": description,
-                "parameters": {
-                    "type": "object",
-                    "properties": properties,
-                    "required": required,
-                    "additionalProperties": False,
-                },
-            },
-        }
+        function_schema(name, description, properties, required, additionalProperties=False)
         for name, (description, properties, required) in _TOOLS.items()
     ]
 
