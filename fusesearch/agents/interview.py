@@ -7,19 +7,19 @@ localizer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 from fusesearch.agents.loop import CallRunner, calls_of, observe
 from fusesearch.agents.models.base import Completion, Message, Model, Sampling
-from fusesearch.agents.recording import Instructions, OnEvent, conclusion, new_trajectory, record
+from fusesearch.agents.recording import OnEvent, conclusion
 from fusesearch.core.config import Agent
-from fusesearch.core.schema import Answer, Instance, Trajectory, Turn
+from fusesearch.core.schema import Answer, Trajectory, Turn
 from fusesearch.search.gain import History
 
 
 class Interview:
-    """Asks a model and records the turns. Gain is over the whole episode, as in the loop."""
+    """Asks a model and records the turns in ``trajectory``. Gain is over the whole episode, as in the loop."""
 
     def __init__(self, trajectory: Trajectory, model: Model, agent: Agent, sampling: Sampling, on_event: OnEvent | None = None):
         self.trajectory = trajectory
@@ -60,27 +60,3 @@ class Interview:
     def answer(self, answer: Answer) -> None:
         """End with ``answer``, which counts only with a location to modify."""
         self.trajectory.stop, self.trajectory.answer = conclusion(answer, self._last)
-
-
-class Interviewer(Protocol):
-    """A localizer whose own program asks the model."""
-
-    name: str
-    model: Model
-    agent: Agent
-    sampling: Sampling
-    on_event: OnEvent | None
-
-
-async def interviewed(
-    by: Interviewer,
-    instance: Instance,
-    instructions: Instructions,
-    seed: int | None,
-    work: Callable[[Interview], Coroutine[Any, Any, None]],
-) -> Trajectory:
-    """One episode in which ``work`` asks; see :func:`~fusesearch.agents.loop.record` for failures."""
-    sampling = by.sampling.seeded(seed)
-    trajectory = new_trajectory(instance, by.agent, instructions, localizer=by.name, model=by.model.name, seed=sampling.seed)
-    interview = Interview(trajectory, by.model, by.agent, sampling, by.on_event)
-    return await record(trajectory, work(interview), by.agent.max_seconds, by.on_event)

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from fusesearch.code.functions import spans_of
 from fusesearch.code.kinds import is_code
 from fusesearch.code.per_snapshot import PerSnapshot
-from fusesearch.core.schema import Answer, Instance, Trajectory
-from fusesearch.localizers.base import BaseLocalizer
-from fusesearch.localizers.direct import answered, as_answer, readable_source
+from fusesearch.core.schema import Answer, Instance
+from fusesearch.localizers.direct import DirectLocalizer, as_answer, readable_source
 from fusesearch.localizers.lexical.stopwords import SHORT_WORDS, STOPWORDS
 from fusesearch.localizers.order import FILES, FUNCTIONS
 from fusesearch.search.repository import Repository
@@ -166,17 +165,13 @@ def _top(scores: NDArray[np.float32], among: Iterable[int], count: int) -> Seque
 _INDEXES = PerSnapshot(Index, lambda index: index.bytes)
 
 
-class Bm25Localizer(BaseLocalizer):
+class Bm25Localizer(DirectLocalizer):
     """The ``files`` best files, and the ``functions`` best functions in them."""
 
     name = "bm25"
     files = FILES
     functions = FUNCTIONS
 
-    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """One answer; ``seed`` has no effect."""
-
-        def find() -> Answer:
-            return as_answer(*_INDEXES.get(repository).best(instance.problem_statement, self.files, self.functions))
-
-        return await answered(instance, self.name, find, agent=self.agent, seed=seed, on_event=self.on_event)
+    def find(self, instance: Instance, repository: Repository, seed: int | None) -> Answer:
+        """The best files and functions."""
+        return as_answer(*_INDEXES.get(repository).best(instance.problem_statement, self.files, self.functions))

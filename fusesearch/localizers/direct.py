@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from fusesearch.agents.answers import format_values
 from fusesearch.agents.parsing import format_answer
 from fusesearch.agents.prompts import render_issue
-from fusesearch.agents.recording import Instructions, OnEvent, conclusion, new_trajectory, record
-from fusesearch.core.config import Agent
+from fusesearch.agents.recording import Instructions, conclusion, new_trajectory, record
 from fusesearch.core.errors import OutsideRootError, ToolError
 from fusesearch.core.schema import Answer, Instance, Location, Trajectory, Turn
 from fusesearch.core.stopping import in_thread
+from fusesearch.localizers.base import BaseLocalizer
 from fusesearch.localizers.order import in_order
 from fusesearch.search.repository import Repository
 
 
-async def answered(
-    instance: Instance,
-    name: str,
-    find: Callable[[], Answer],
-    *,
-    agent: Agent,
-    seed: int | None = None,
-    on_event: OnEvent | None = None,
-) -> Trajectory:
-    """The trajectory of localizer ``name``, whose only work is ``find``. Infrastructure failures become its error."""
-    instructions = Instructions("", render_issue(agent, instance.problem_statement), [])
-    trajectory = new_trajectory(instance, agent, instructions, localizer=name, seed=seed)
+class DirectLocalizer(BaseLocalizer):
+    """A localizer that asks no model: a subclass has :meth:`find`."""
 
-    async def work() -> None:
-        answer = await in_thread(find)
-        said = answer.text if answer.outcome else format_answer(answer)
-        turn = Turn(text=format_values(answer.values) if answer.values else said)
-        trajectory.turns.append(turn)
-        trajectory.stop, trajectory.answer = conclusion(answer)
-        if on_event is not None:
-            on_event("turn", {"number": 1, "turn": turn})
+    def find(self, instance: Instance, repository: Repository, seed: int | None) -> Answer:
+        """The answer; the same for the same ``seed``, which has an effect only where something is drawn. Runs in a thread."""
+        raise NotImplementedError
 
-    return await record(trajectory, work(), agent.max_seconds, on_event)
+    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
+        """One turn with the answer. Infrastructure failures become the trajectory's error."""
+        instructions = Instructions("", render_issue(self.agent, instance.problem_statement), [])
+        trajectory = new_trajectory(instance, self.agent, instructions, localizer=self.name, seed=seed)
+
+        async def work() -> None:
+            answer = await in_thread(self.find, instance, repository, seed)
+            said = answer.text if answer.outcome else format_answer(answer)
+            turn = Turn(text=format_values(answer.values) if answer.values else said)
+            trajectory.turns.append(turn)
+            trajectory.stop, trajectory.answer = conclusion(answer)
+            if self.on_event is not None:
+                self.on_event("turn", {"number": 1, "turn": turn})
+
+        return await record(trajectory, work(), self.agent.max_seconds, self.on_event)
 
 
 def as_answer(files: list[str], functions: list[str]) -> Answer:

@@ -1,17 +1,19 @@
-"""Prompts of the systems that ask step by step: the ``.md`` files beside each system, and the room in a request."""
+"""What the systems that ask step by step have in common: the episode, prompts from ``.md`` files, the room in a request."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import cache
-from importlib.resources import files
-from string import Template
 from typing import TypeVar
 
 from fusesearch.agents.interview import Interview
 from fusesearch.agents.models.base import CHARS_PER_TOKEN
+from fusesearch.agents.prompts import render_issue
+from fusesearch.agents.recording import Instructions, new_trajectory, record
 from fusesearch.core.config import Agent
+from fusesearch.core.schema import Instance, Trajectory
+from fusesearch.localizers.base import BaseLocalizer
+from fusesearch.search.repository import Repository
 
 T = TypeVar("T")
 
@@ -20,9 +22,26 @@ _FRAME_TOKENS = 600
 """Tokens reserved for the prompts' own text."""
 
 
-def render(package: str, name: str, **values: object) -> str:
-    """The prompt ``name.md`` of ``package`` with ``$name`` filled in."""
-    return _template(package, name).substitute(values)
+class AskingLocalizer(BaseLocalizer):
+    """A localizer whose own program asks the model: a subclass has :meth:`work`."""
+
+    def instructions(self, issue: str) -> Instructions:
+        """The first messages for the text of an issue; by default no system prompt and no tools."""
+        return Instructions("", issue, [])
+
+    async def work(self, interview: Interview, instance: Instance, repository: Repository) -> None:
+        """Ask, and give the answer to ``interview``."""
+        raise NotImplementedError
+
+    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
+        """One episode; see :func:`~fusesearch.agents.recording.record` for failures."""
+        instructions = self.instructions(render_issue(self.agent, instance.problem_statement))
+        sampling = self.sampling.seeded(seed)
+        trajectory = new_trajectory(
+            instance, self.agent, instructions, localizer=self.name, model=self.model.name, seed=sampling.seed
+        )
+        work = self.work(Interview(trajectory, self.model, self.agent, sampling, self.on_event), instance, repository)
+        return await record(trajectory, work, self.agent.max_seconds, self.on_event)
 
 
 def room(agent: Agent) -> int:
@@ -50,8 +69,3 @@ async def ask_until(interview: Interview, prompt: Callable[[int], str], read: Ca
         return found
     finally:
         interview.sampling = sampling
-
-
-@cache
-def _template(package: str, name: str) -> Template:
-    return Template(files(package).joinpath(f"{name}.md").read_text(encoding="utf-8").strip())

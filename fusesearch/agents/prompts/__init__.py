@@ -1,10 +1,10 @@
-"""The prompts that models see: the ``.md`` files of this folder, where ``$name`` is a placeholder."""
+"""The prompts that models see: the ``.md`` files of this folder and of other packages, where ``$name`` is a placeholder."""
 
 from __future__ import annotations
 
 import json
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any
 
@@ -55,10 +55,15 @@ def render_hermes_tools(tools: list[dict[str, Any]]) -> str:
     return _render("hermes_tools", schemas="\n".join(json.dumps(tool["function"]) for tool in tools))
 
 
+def render(package: str, name: str, **values: object) -> str:
+    """The prompt ``name.md`` of ``package`` with each ``$name`` filled in."""
+    return _template(package, name).substitute(values)
+
+
 def _render(name: str, **values: object) -> str:
-    return _template(name).substitute(values)
+    return render(__package__, name, **values)
 
 
 @cache
-def _template(name: str) -> Template:
-    return Template(Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip())
+def _template(package: str, name: str) -> Template:
+    return Template(files(package).joinpath(f"{name}.md").read_text(encoding="utf-8").strip())

@@ -8,18 +8,16 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from fusesearch.agents.interview import Interview, interviewed
-from fusesearch.agents.prompts import render_issue
-from fusesearch.agents.recording import Instructions
+from fusesearch.agents.interview import Interview
+from fusesearch.agents.prompts import render
 from fusesearch.code.modules import Outlines, outlines_of
 from fusesearch.code.names import Named, locate, match_path, ranked, spans_of
 from fusesearch.code.skeleton import numbered, skeleton
 from fusesearch.code.tree import cut, source_files, tree_text
 from fusesearch.core.config import Section
-from fusesearch.core.schema import Answer, Instance, Location, Trajectory
-from fusesearch.localizers.base import BaseLocalizer
+from fusesearch.core.schema import Answer, Instance, Location
 from fusesearch.localizers.fenced import read_named, read_paths
-from fusesearch.localizers.prompting import ask_until, render, room
+from fusesearch.localizers.prompting import AskingLocalizer, ask_until, room
 from fusesearch.search.repository import Repository
 
 MAX_FOLDERS = 100
@@ -37,19 +35,15 @@ class Settings(Section):
     attempts: int = Field(5, ge=1, description="how often to ask until the answer names something that exists")
 
 
-class AgentlessLocalizer(BaseLocalizer):
+class AgentlessLocalizer(AskingLocalizer):
     """Agentless around any model. ``agent`` limits the issue, the context, the replies and the time of an episode."""
 
     name = "agentless"
     mode = "sequential"
     settings = Settings()
 
-    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """One episode, a turn per question, at most ``2 + 2 * attempts`` requests."""
-        instructions = Instructions("", render_issue(self.agent, instance.problem_statement), [])
-        return await interviewed(self, instance, instructions, seed, lambda interview: self._work(interview, repository))
-
-    async def _work(self, interview: Interview, repository: Repository) -> None:
+    async def work(self, interview: Interview, instance: Instance, repository: Repository) -> None:
+        """A turn per question, at most ``2 + 2 * attempts`` requests."""
         files = await asyncio.to_thread(lambda: source_files(repository.files()))
         outlines = outlines_of(repository)
         stages = _Stages(interview, outlines, self.settings)

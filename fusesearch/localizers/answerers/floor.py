@@ -17,7 +17,7 @@ from fusesearch.core.storage import read_instances
 from fusesearch.localizers.answerers.grep_once import grep_once
 from fusesearch.localizers.answerers.wording import read_back
 from fusesearch.localizers.base import BaseLocalizer, Setup
-from fusesearch.localizers.direct import answered
+from fusesearch.localizers.direct import DirectLocalizer
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
 
@@ -39,7 +39,7 @@ class ClosedBookLocalizer(BaseLocalizer):
         return await run_episode(replace(episode, agent=agent, instructions=instructions))
 
 
-class PriorLocalizer(BaseLocalizer):
+class PriorLocalizer(DirectLocalizer):
     """The commonest answer to the training questions about the same parameter or method, else of the same kind."""
 
     name = "prior"
@@ -54,25 +54,20 @@ class PriorLocalizer(BaseLocalizer):
             raise ConfigError("prior counts the answers of other questions: name their file as `training`")
         return Prior(row.truth.expected for row in read_instances(self._training) if row.truth and row.truth.expected)
 
-    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
+    def find(self, instance: Instance, repository: Repository, seed: int | None) -> Answer:
         """The commonest answer. Raises :class:`ConfigError` without a file of questions."""
         values = self._prior.answer(instance.problem_statement)
-        answer = Answer(values=values, text="\n".join(values))
-        return await answered(instance, self.name, lambda: answer, agent=self.agent, seed=seed, on_event=self.on_event)
+        return Answer(values=values, text="\n".join(values))
 
 
-class GrepOnceLocalizer(BaseLocalizer):
+class GrepOnceLocalizer(DirectLocalizer):
     """One search and no model."""
 
     name = "grep-once"
 
-    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
+    def find(self, instance: Instance, repository: Repository, seed: int | None) -> Answer:
         """The answer, empty for a question in other words than mined ones have."""
-
-        def find() -> Answer:
-            return parse_values(format_values(grep_once(instance.problem_statement, _Lazy(repository))))
-
-        return await answered(instance, self.name, find, agent=self.agent, seed=seed, on_event=self.on_event)
+        return parse_values(format_values(grep_once(instance.problem_statement, _Lazy(repository))))
 
 
 class _Lazy(Mapping[str, str]):

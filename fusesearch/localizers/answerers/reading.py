@@ -6,12 +6,11 @@ an answer, and their text says so first.
 
 from __future__ import annotations
 
-from fusesearch.core.schema import Answer, Instance, Location, Trajectory
+from fusesearch.core.schema import Answer, Instance, Location
 from fusesearch.localizers.answerers.asked import FORMS, read
 from fusesearch.localizers.answerers.by_name import by_name
-from fusesearch.localizers.answerers.certain import Finding, find
-from fusesearch.localizers.base import BaseLocalizer
-from fusesearch.localizers.direct import answered
+from fusesearch.localizers.answerers.certain import find
+from fusesearch.localizers.direct import DirectLocalizer
 from fusesearch.search.repository import Repository
 
 PASSAGES = 5
@@ -20,24 +19,22 @@ NO_WORDS = "Nothing here shares enough words with the question."
 KNOWN = "Without a model, these questions about Python code have answers; in other languages, the first and callers by name:"
 
 
-class CodeAnswerer(BaseLocalizer):
+class CodeAnswerer(DirectLocalizer):
     """The answer that the syntax settles, else candidates or passages."""
 
     name = "code-answers"
 
-    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """One answer; ``seed`` has no effect."""
-
-        def work() -> Answer:
-            asked = read(instance.problem_statement)
-            finding = find(asked, repository) if asked else None
-            if asked and finding and not finding.certain and not finding.candidates:
-                finding = by_name(asked, repository, self.caches.index) or finding
-            if finding is None or (asked and asked.bare and not finding.certain and not finding.candidates):
-                return self._passages(instance.problem_statement, repository)
-            return _answer(finding)
-
-        return await answered(instance, self.name, work, agent=self.agent, seed=seed, on_event=self.on_event)
+    def find(self, instance: Instance, repository: Repository, seed: int | None) -> Answer:
+        """What the code says about the question."""
+        asked = read(instance.problem_statement)
+        finding = find(asked, repository) if asked else None
+        if asked and finding and not finding.certain and not finding.candidates:
+            finding = by_name(asked, repository, self.caches.index) or finding
+        if finding is None or (asked and asked.bare and not finding.certain and not finding.candidates):
+            return self._passages(instance.problem_statement, repository)
+        if finding.certain:
+            return Answer(values=finding.values, text=finding.text())
+        return Answer(outcome="candidates", related=finding.candidates, text=finding.text())
 
     def _passages(self, question: str, repository: Repository) -> Answer:
         from fusesearch.localizers.ranker import ranking_of
@@ -50,12 +47,6 @@ class CodeAnswerer(BaseLocalizer):
         forms = [KNOWN, *(f"  {form}" for form in FORMS.values())]
         text = "\n".join([NO_FORM if related else NO_WORDS, *lines, "", *forms])
         return Answer(outcome="passages", related=related, text=text)
-
-
-def _answer(finding: Finding) -> Answer:
-    if finding.certain:
-        return Answer(values=finding.values, text=finding.text())
-    return Answer(outcome="candidates", related=finding.candidates, text=finding.text())
 
 
 def _span(location: Location) -> str:

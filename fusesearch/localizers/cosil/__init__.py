@@ -9,21 +9,20 @@ import asyncio
 
 from pydantic import Field
 
-from fusesearch.agents.interview import Interview, interviewed
+from fusesearch.agents.interview import Interview
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.parsing import visible
-from fusesearch.agents.prompts import render_issue
+from fusesearch.agents.prompts import render
 from fusesearch.agents.recording import Instructions
 from fusesearch.code.calls import CallGraph
 from fusesearch.code.modules import Outlines, outlines_of
 from fusesearch.code.names import close_path, locate, match_path, ranked
 from fusesearch.code.tree import source_files, tree_text
 from fusesearch.core.config import Section, Tools
-from fusesearch.core.schema import Answer, Instance, Location, Trajectory, Turn
-from fusesearch.localizers.base import BaseLocalizer
-from fusesearch.localizers.cosil.tools import MAX_NAMES, SearchTools, call_text, import_list, read_call, structure_list
+from fusesearch.core.schema import Answer, Instance, Location, Turn
+from fusesearch.localizers.cosil.tools import SearchTools, call_text, first_names, import_list, read_call, structure_list
 from fusesearch.localizers.fenced import fenced_lines, read_named, read_paths
-from fusesearch.localizers.prompting import render, room
+from fusesearch.localizers.prompting import AskingLocalizer, room
 from fusesearch.search.repository import Repository
 
 NOT_A_CALL = "No call could be read from that."
@@ -43,20 +42,19 @@ class Settings(Section):
     reflect: bool = Field(True, description="rank the files again with their imports shown")
 
 
-class CoSilLocalizer(BaseLocalizer):
+class CoSilLocalizer(AskingLocalizer):
     """CoSIL around any model. ``tools.output_chars`` limits one piece of code, ``agent`` the context and the replies."""
 
     name = "cosil"
     mode = "sequential"
     settings = Settings()
 
-    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """One episode of at most ``5 + 2 * max_calls`` requests."""
-        system = render(__package__, "search_system", most=self.settings.max_calls)
-        instructions = Instructions(system, render_issue(self.agent, instance.problem_statement), [])
-        return await interviewed(self, instance, instructions, seed, lambda interview: self._work(interview, repository))
+    def instructions(self, issue: str) -> Instructions:
+        """The system prompt of the search for functions."""
+        return Instructions(render(__package__, "search_system", most=self.settings.max_calls), issue, [])
 
-    async def _work(self, interview: Interview, repository: Repository) -> None:
+    async def work(self, interview: Interview, instance: Instance, repository: Repository) -> None:
+        """At most ``5 + 2 * max_calls`` requests."""
         files = await asyncio.to_thread(lambda: source_files(repository.files()))
         outlines = outlines_of(repository)
         candidates = await FileSearch(interview, outlines, files, self.settings).run()
@@ -173,7 +171,9 @@ class FunctionSearch:
         if self.settings.prune and not await self._related(call_text(turn.calls[0]), observation.output):
             return render(__package__, "pruned")
         callees, callers = await asyncio.to_thread(self.tools.neighbours)
-        around = render(__package__, "neighbours", callees=_listed(callees), callers=_listed(callers))
+        around = render(
+            __package__, "neighbours", callees=first_names(callees, "nothing"), callers=first_names(callers, "nothing")
+        )
         return f"{observation.output}\n\n{around}"
 
     async def _related(self, call: str, code: str) -> bool:
@@ -207,8 +207,3 @@ class FunctionSearch:
             location = locate(item, outline) if outline else None
             found += [location] if location else []
         return ranked(found)[: self.settings.top_places]
-
-
-def _listed(entities: list[str]) -> str:
-    more = f" and {len(entities) - MAX_NAMES} more" if len(entities) > MAX_NAMES else ""
-    return (", ".join(entities[:MAX_NAMES]) or "nothing") + more

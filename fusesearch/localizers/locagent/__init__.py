@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from fusesearch.agents.loop import Episode, run_episode
-from fusesearch.agents.prompts import render_issue
+from fusesearch.agents.prompts import render, render_issue
 from fusesearch.agents.recording import Instructions
 from fusesearch.code.names import Namer
 from fusesearch.core.schema import Instance, Trajectory
@@ -13,7 +13,6 @@ from fusesearch.localizers.base import BaseLocalizer
 from fusesearch.localizers.locagent.answers import read_answer
 from fusesearch.localizers.locagent.arguments import schemas
 from fusesearch.localizers.locagent.tools import GraphTools
-from fusesearch.localizers.prompting import render
 from fusesearch.search.repository import Repository
 
 

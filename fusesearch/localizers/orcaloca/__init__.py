@@ -10,19 +10,18 @@ import asyncio
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from fusesearch.agents.interview import Interview, interviewed
-from fusesearch.agents.prompts import render_issue
+from fusesearch.agents.interview import Interview
+from fusesearch.agents.prompts import render
 from fusesearch.agents.recording import Instructions
 from fusesearch.code.graph.code_graph import CLASS, FUNCTION, CodeGraph, name_of, path_of
 from fusesearch.code.names import Namer, distinct
-from fusesearch.core.schema import Answer, Instance, Location, ToolCall, Trajectory, Turn
-from fusesearch.localizers.base import BaseLocalizer
+from fusesearch.core.schema import Answer, Instance, Location, ToolCall, Turn
 from fusesearch.localizers.orcaloca.actions import Action, Queue
 from fusesearch.localizers.orcaloca.decomposition import Decomposer
 from fusesearch.localizers.orcaloca.pruning import Context, Result
 from fusesearch.localizers.orcaloca.replies import Suspect, read_conclusion, read_names, read_step
 from fusesearch.localizers.orcaloca.searches import Meaning, Searches, SearchTools
-from fusesearch.localizers.prompting import render
+from fusesearch.localizers.prompting import AskingLocalizer
 from fusesearch.search.repository import Repository
 
 CHARS_PER_TOKEN = 3
@@ -38,21 +37,20 @@ SHOWN_ACTIONS = 10
 _NOTHING = "(nothing was searched yet)"
 
 
-class OrcaLocaLocalizer(BaseLocalizer):
+class OrcaLocaLocalizer(AskingLocalizer):
     """``agent.max_turns`` limits the requests; requests for scores come on top, at most twice as many."""
 
     name = "orcaloca"
     mode = "sequential"  # one search is run at a time
 
-    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """One episode; infrastructure failures go into ``Trajectory.error``."""
-        instructions = Instructions(render(__package__, "system"), render_issue(self.agent, instance.problem_statement), [])
-        tools, namer = SearchTools(repository, self.tools, self.caches.graphs), Namer(repository)
+    def instructions(self, issue: str) -> Instructions:
+        """The system prompt of the steps."""
+        return Instructions(render(__package__, "system"), issue, [])
 
-        async def work(interview: Interview) -> None:
-            await _Episode(interview, tools, await tools.searches(), namer).run()
-
-        return await interviewed(self, instance, instructions, seed, work)
+    async def work(self, interview: Interview, instance: Instance, repository: Repository) -> None:
+        """Names in the issue, searches, the conclusion."""
+        tools = SearchTools(repository, self.tools, self.caches.graphs)
+        await _Episode(interview, tools, await tools.searches(), Namer(repository)).run()
 
 
 class _Episode:

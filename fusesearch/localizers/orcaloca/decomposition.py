@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from fusesearch.agents.prompts import render
 from fusesearch.code.graph.code_graph import CLASS, FILE, FUNCTION, last_name, name_of, path_of
 from fusesearch.code.graph.listing import shown_node
 from fusesearch.localizers.orcaloca.actions import DECOMPOSED, RELATED_FILE, Action
 from fusesearch.localizers.orcaloca.replies import read_scores
 from fusesearch.localizers.orcaloca.searches import Meaning, Searches
-from fusesearch.localizers.prompting import render
 
 THRESHOLD = 75
 TOP_METHODS, TOP_FUNCTIONS, TOP_MEANINGS = 3, 2, 3

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from fusesearch.agents.conversation import assistant_message, observation_messages
-from fusesearch.agents.interview import Interview, interviewed
+from fusesearch.agents.interview import Interview
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.parsing import parse_answer
-from fusesearch.agents.prompts import render_issue
+from fusesearch.agents.prompts import render
 from fusesearch.agents.recording import Instructions
-from fusesearch.core.schema import Answer, Instance, Trajectory
-from fusesearch.localizers.base import BaseLocalizer
-from fusesearch.localizers.prompting import render, room
+from fusesearch.core.schema import Answer, Instance
+from fusesearch.localizers.prompting import AskingLocalizer, room
 from fusesearch.localizers.reposearcher.tools import ANSWERS, EXIT, LAST_TURNS, SearchTools, schemas
 from fusesearch.search.repository import Repository
 
@@ -19,7 +18,7 @@ PATIENCE = 2
 _MIN_CHARS = 500
 
 
-class RepoSearcherLocalizer(BaseLocalizer):
+class RepoSearcherLocalizer(AskingLocalizer):
     """RepoSearcher around any model. ``agent.max_turns`` limits its requests, ``tools.output_chars`` one result.
 
     As in the published code, each message runs one call, a message without a call gets a reminder, and a separate request asks
@@ -29,12 +28,14 @@ class RepoSearcherLocalizer(BaseLocalizer):
     name = "reposearcher"
     mode = "sequential"
 
-    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """One episode."""
+    def instructions(self, issue: str) -> Instructions:
+        """The system prompt and the six tools."""
         system = render(__package__, "system", calls=max(self.agent.max_turns - LAST_TURNS, 0))
-        instructions = Instructions(system, render_issue(self.agent, instance.problem_statement), schemas())
-        tools = SearchTools(repository, self.tools)
-        return await interviewed(self, instance, instructions, seed, lambda interview: _Requests(interview, tools).run())
+        return Instructions(system, issue, schemas())
+
+    async def work(self, interview: Interview, instance: Instance, repository: Repository) -> None:
+        """Calls, then the request for the answer."""
+        await _Requests(interview, SearchTools(repository, self.tools)).run()
 
 
 class _Requests:

@@ -6,11 +6,10 @@ left out of the conversation; an episode ends at the limit of its context.
 
 from __future__ import annotations
 
-from fusesearch.agents.prompts import render_issue, render_system
+from fusesearch.agents.prompts import render, render_issue, render_system
 from fusesearch.agents.recording import Instructions
 from fusesearch.agents.specs import EpisodeSpec
 from fusesearch.core.config import Agent, Tools
-from fusesearch.localizers.prompting import render
 from fusesearch.localizers.reposearcher.tools import ANSWERS, LAST_TURNS, SearchTools, schemas
 from fusesearch.search.repository import Repository
 

@@ -8,14 +8,13 @@ They are baselines of RepoSearch-R1 (section 4.3) as its text describes them: ``
 from __future__ import annotations
 
 from fusesearch.agents.answers import parse_values
-from fusesearch.agents.interview import Interview, interviewed
+from fusesearch.agents.interview import Interview
 from fusesearch.agents.parsing import visible
-from fusesearch.agents.prompts import render_issue
+from fusesearch.agents.prompts import render
 from fusesearch.agents.recording import Instructions
 from fusesearch.core.digests import digest
-from fusesearch.core.schema import Instance, ToolCall, Trajectory, Turn
-from fusesearch.localizers.base import BaseLocalizer
-from fusesearch.localizers.prompting import ask_until, render
+from fusesearch.core.schema import Instance, ToolCall, Turn
+from fusesearch.localizers.prompting import AskingLocalizer, ask_until
 from fusesearch.localizers.retrieval.passages import MOST, Retriever
 from fusesearch.search.repository import Repository
 
@@ -27,19 +26,19 @@ _THOUGHT_CHARS = 600
 _ATTEMPTS = 3  # a request is repeated only where nothing was written, mostly as it did not fit
 
 
-class RagLocalizer(BaseLocalizer):
+class RagLocalizer(AskingLocalizer):
     """The ``MOST`` best passages for the question, and one request."""
 
     name = "rag"
     thoughts = 0
     passages = MOST
 
-    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """One episode. The retrieval is a call ``retrieve``, in a turn of its own before the first request."""
-        instructions = Instructions("", render_issue(self.agent, instance.problem_statement), [], parse_values)
-        return await interviewed(self, instance, instructions, seed, lambda interview: self._work(interview, repository))
+    def instructions(self, issue: str) -> Instructions:
+        """The question, whose answer is read as values."""
+        return Instructions("", issue, [], parse_values)
 
-    async def _work(self, interview: Interview, repository: Repository) -> None:
+    async def work(self, interview: Interview, instance: Instance, repository: Repository) -> None:
+        """The retrieval is a call ``retrieve``, in a turn of its own before the first request."""
         retriever = Retriever(repository, self.passages)
         first = Turn(text="")
         interview.trajectory.turns.append(first)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from fusesearch.agents.interview import Interview, interviewed
+from fusesearch.agents.interview import Interview
 from fusesearch.agents.parsing import format_answer
-from fusesearch.agents.prompts import render_issue
-from fusesearch.agents.recording import Instructions
+from fusesearch.agents.prompts import render
 from fusesearch.code.modules import Outlines, outlines_of
 from fusesearch.code.names import locate, match_path, ranked
 from fusesearch.code.skeleton import numbered
 from fusesearch.code.tree import cut
 from fusesearch.core.config import Section
-from fusesearch.core.schema import Answer, Instance, Location, Trajectory, Turn
+from fusesearch.core.schema import Answer, Instance, Location, Turn
 from fusesearch.core.stopping import in_thread
 from fusesearch.core.text import printable
-from fusesearch.localizers.base import BaseLocalizer
 from fusesearch.localizers.fenced import read_named, read_paths
-from fusesearch.localizers.prompting import ask_until, render
+from fusesearch.localizers.prompting import AskingLocalizer, ask_until
 from fusesearch.localizers.ranker import ranking_of
 from fusesearch.localizers.ranker.answer import Ranking
 from fusesearch.search.repository import Repository
@@ -36,28 +34,23 @@ class Settings(Section):
     attempts: int = Field(2, ge=1, description="how often to ask until the answer names something that was shown")
 
 
-class RoutingLocalizer(BaseLocalizer):
+class RoutingLocalizer(AskingLocalizer):
     """One request at most times, none where the ranker is sure: then the trajectory has no ``model`` and no tokens."""
 
     name = "routing"
     settings = Settings()
 
-    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """One episode. Only an answer of the ranker alone has a ``confidence``."""
-        instructions = Instructions("", render_issue(self.agent, instance.problem_statement), [])
-
-        async def work(interview: Interview) -> None:
-            ranking = await in_thread(ranking_of, instance.problem_statement, repository, self.caches.index)
-            own = ranking.best()
-            if own.confidence is None or own.confidence >= self.agent.sure:
-                interview.trajectory.model = ""
-                interview.trajectory.turns.append(Turn(text=format_answer(own)))
-                interview.answer(own)
-            else:
-                chosen = await self._chosen(interview, ranking, outlines_of(repository))
-                interview.answer(Answer(modify=chosen or own.modify))
-
-        return await interviewed(self, instance, instructions, seed, work)
+    async def work(self, interview: Interview, instance: Instance, repository: Repository) -> None:
+        """Only an answer of the ranker alone has a ``confidence``."""
+        ranking = await in_thread(ranking_of, instance.problem_statement, repository, self.caches.index)
+        own = ranking.best()
+        if own.confidence is None or own.confidence >= self.agent.sure:
+            interview.trajectory.model = ""
+            interview.trajectory.turns.append(Turn(text=format_answer(own)))
+            interview.answer(own)
+        else:
+            chosen = await self._chosen(interview, ranking, outlines_of(repository))
+            interview.answer(Answer(modify=chosen or own.modify))
 
     async def _chosen(self, interview: Interview, ranking: Ranking, outlines: Outlines) -> list[Location]:
         """What the model names in the files that it was shown; empty if that is nothing."""
