@@ -21,7 +21,7 @@ from fusesearch.agents.recording import Instructions, OnEvent, conclusion, new_t
 from fusesearch.core.config import Agent
 from fusesearch.core.schema import Answer, Instance, Observation, StopReason, ToolCall, Trajectory, Turn
 from fusesearch.search.gain import History
-from fusesearch.search.tools import ToolResult
+from fusesearch.search.results import Outcome
 
 T = TypeVar("T")
 
@@ -32,8 +32,8 @@ NOT_RUN_CONTEXT = "not run: the conversation has reached its limit of tokens"
 class CallRunner(Protocol):
     """Runs a model's calls: the search tools over a repository, or those of another system."""
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run one call. A model's fault is a result with ``error``; only :class:`InfrastructureError` is raised."""
+    async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
+        """Run one call. A model's fault is an outcome with ``error``; only :class:`InfrastructureError` is raised."""
         ...
 
 
@@ -162,10 +162,10 @@ async def observe(turn: Turn, runner: CallRunner, agent: Agent, history: History
 async def _run(call: ToolCall, runner: CallRunner) -> Observation:
     if call.error:
         return _refused(call, call.error)
-    result = await runner.call(call.name, call.arguments)
-    return Observation(
-        call_id=call.id, output=result.output, entities=result.entities, error=result.error, seconds=result.seconds
-    )
+    started = time.perf_counter()
+    found = await runner.call(call.name, call.arguments)
+    seconds = time.perf_counter() - started
+    return Observation(call_id=call.id, output=found.output, entities=found.entities, error=found.error, seconds=seconds)
 
 
 def _or_raise(outcome: Observation | BaseException) -> Observation:

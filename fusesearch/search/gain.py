@@ -14,12 +14,6 @@ class History:
     def __init__(self, seen: Iterable[str] = ()) -> None:
         self._seen = set(seen)
 
-    def __contains__(self, entity: str) -> bool:
-        return entity in self._seen
-
-    def __len__(self) -> int:
-        return len(self._seen)
-
     def copy(self) -> History:
         """A copy of H."""
         return History(self._seen)

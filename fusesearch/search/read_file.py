@@ -68,7 +68,7 @@ class ReadFile(Tool):
             share = "" if crlf == text.count("\n") else f"{crlf} of {text.count(chr(10))} "
             notices.append(f"({share}lines end in CR LF)")
         body = shorten("\n".join(row.text for row in kept), limits.output_chars)
-        return Outcome("\n".join([body, *notices]), tuple(row.entity for row in kept))
+        return Outcome("\n".join([body, *notices]), [row.entity for row in kept])
 
     def _range(self, total: int, name: str, most: int) -> tuple[int, int]:
         """First and last line to show, clamped to the file and to ``most`` lines. Raises :class:`ToolError` if it is empty."""

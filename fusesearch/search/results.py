@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 _NOTICE_CHARS = 80
@@ -12,11 +12,16 @@ _CONTROLS = {code: "\ufffd" for code in (*range(9), *range(10, 32), *range(127, 
 
 @dataclass(frozen=True)
 class Outcome:
-    """An observation and the entities it shows (``path`` or ``path:line``), or an error."""
+    """What one call gives: the text that the model sees, the entities it shows (``path`` or ``path:line``), or an error."""
 
     output: str
-    entities: tuple[str, ...] = ()
+    entities: list[str] = field(default_factory=list)
     error: str | None = None
+
+    @classmethod
+    def failed(cls, reason: str) -> Outcome:
+        """A call that failed, for the model to act on."""
+        return cls(f"Error: {reason}", [], reason)
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ def listing(rows: Sequence[Hit], most: int, chars: int, hint: str, complete: boo
     if len(kept) < len(rows) or not complete:
         lines.append(f"({len(kept)} of {'' if complete else 'over '}{len(rows)} {hint})")
     lines += [notice] * bool(notice)
-    return Outcome("\n".join(lines), tuple(row.entity for row in kept))
+    return Outcome("\n".join(lines), [row.entity for row in kept])
 
 
 def fitting(rows: Sequence[Hit], chars: int) -> int:

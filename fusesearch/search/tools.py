@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -37,7 +36,6 @@ TOOLS: dict[str, type[Tool]] = {tool.name: tool for tool in (Grep, Glob, ReadFil
 """All tools, in the order in which models see them."""
 
 MEMORY_BYTES = 16 * 2**20
-_ERROR = "Error: "
 
 
 def schemas(tools: Mapping[str, type[Tool]] = TOOLS) -> list[dict[str, Any]]:
@@ -50,16 +48,6 @@ def parse_call(name: str, arguments: object, tools: Mapping[str, type[Tool]] = T
     if not isinstance(name, str) or name not in tools:
         raise ToolError(f"there is no tool {clipped(str(name), 40)}; the tools are {', '.join(tools)}")
     return tools[name].parse(arguments)
-
-
-@dataclass(frozen=True)
-class ToolResult:
-    """One observation: what the model sees, its entities, the error if it failed, and its wall seconds."""
-
-    output: str
-    entities: list[str] = field(default_factory=list)
-    error: str | None = None
-    seconds: float = 0.0
 
 
 class Toolbox:
@@ -89,9 +77,8 @@ class Toolbox:
             memories = _MEMORIES.setdefault(repository, {})
             self._memory = memories.setdefault((self.limits, memory_bytes), _Memory(memory_bytes))
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+    async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """Run one call. Raises only :class:`InfrastructureError`, if ripgrep is missing or cannot be started."""
-        started = time.perf_counter()
         try:
             request = parse_call(name, arguments, self.tools)
             outcome = self._memory.get(request)
@@ -99,7 +86,7 @@ class Toolbox:
                 outcome = self._answer(request, RipgrepRun()) if request.quick else await self._search(request)
         except ToolError as error:
             outcome = self._failed(str(error))
-        return ToolResult(outcome.output, list(outcome.entities), outcome.error, time.perf_counter() - started)
+        return replace(outcome, entities=[*outcome.entities])  # the memory and other callers have the same object
 
     async def _search(self, request: Tool) -> Outcome:
         """Share one search among all concurrent callers; stop it when the last of them is cancelled."""
@@ -143,8 +130,7 @@ class Toolbox:
         return outcome
 
     def _failed(self, reason: str) -> Outcome:
-        reason = shorten(reason, self.limits.output_chars - len(_ERROR))
-        return Outcome(_ERROR + reason, (), reason)
+        return Outcome.failed(shorten(reason, self.limits.output_chars - len("Error: ")))
 
 
 class _Flight:

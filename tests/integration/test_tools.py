@@ -48,7 +48,6 @@ def test_grep_lists_files_by_default(toolbox):
     assert result.output == "/repo/a.py\n/repo/pkg/b.py\n/repo/pkg/sub/c.txt"
     assert result.entities == ["a.py", "pkg/b.py", "pkg/sub/c.txt"]
     assert result.error is None
-    assert result.seconds > 0
 
 
 def test_grep_shows_content(toolbox):

@@ -9,8 +9,7 @@ from fusesearch.code.graph.code_graph import DIRECTORY, ROOT, CodeGraph, path_of
 from fusesearch.core.config import Tools
 from fusesearch.core.errors import RepositoryError
 from fusesearch.search.repository import VIRTUAL_ROOT, Repository, virtual_path
-from fusesearch.search.results import cut
-from fusesearch.search.tools import ToolResult
+from fusesearch.search.results import Outcome, cut
 
 _NOTICE = "(cut at {} characters: ask for less at a time)"
 _NOTICE_CHARS = 60
@@ -59,18 +58,10 @@ class Page:
         """Whether nothing was added."""
         return not self._lines
 
-    @property
-    def entities(self) -> list[str]:
-        """The entities shown: ``path`` or ``path:line``."""
-        return list(self._entities)
-
-    def text(self) -> str:
-        """All lines, and a notice if some did not fit."""
-        return "\n".join([*self._lines, *([_NOTICE.format(self.limits.output_chars)] if self.full else [])])
-
-    def result(self, seconds: float) -> ToolResult:
-        """The page as the result of a call."""
-        return ToolResult(self.text(), self.entities, None, seconds)
+    def outcome(self) -> Outcome:
+        """What a call gives: all lines with their entities (``path`` or ``path:line``), and a notice if some did not fit."""
+        notice = [_NOTICE.format(self.limits.output_chars)] if self.full else []
+        return Outcome("\n".join([*self._lines, *notice]), list(self._entities))
 
 
 class Listing:

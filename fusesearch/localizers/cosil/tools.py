@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from asyncio import to_thread
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,7 +16,7 @@ from fusesearch.code.outline import Outline
 from fusesearch.code.tree import cut
 from fusesearch.core.schema import ToolCall
 from fusesearch.search.repository import clipped
-from fusesearch.search.tools import ToolResult
+from fusesearch.search.results import Outcome
 
 PARAMETERS = {
     "get_functions_of_class": ("file_name", "class_name"),
@@ -79,13 +78,11 @@ class SearchTools:
         self._made: set[str] = set()
         self.found: list[str] = []
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+    async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """Run one call. A fault in it becomes the result. ``found`` gets the functions that the result shows."""
-        started = time.perf_counter()
         self.found = []
         fault = _fault(name, arguments) or self._repeated(name, arguments)
-        result = _failed(fault) if fault else await to_thread(self._answer, name, arguments)
-        return ToolResult(result.output, result.entities, result.error, time.perf_counter() - started)
+        return Outcome.failed(fault) if fault else await to_thread(self._answer, name, arguments)
 
     def neighbours(self) -> tuple[list[str], list[str]]:
         """What the functions of the last result call, and what calls them in the files opened so far."""
@@ -101,23 +98,25 @@ class SearchTools:
         self._made.add(key)
         return None
 
-    def _answer(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+    def _answer(self, name: str, arguments: dict[str, Any]) -> Outcome:
         path = match_path(arguments["file_name"], self.files, self._known)
         outline = self.outlines.get(path) if path else None
         if outline is None:
-            return _failed(f"no file {clipped(arguments['file_name'])}; file_name is one of those listed, with its whole path")
+            return Outcome.failed(
+                f"no file {clipped(arguments['file_name'])}; file_name is one of those listed, with its whole path"
+            )
         self.graph.open(outline.path)
         if name == "get_code_of_file_function":
             return self._function(outline, arguments["func_name"])
         classes = [span.name for span in outline.classes]
         class_name = qualified(spelled(arguments["class_name"], classes, outline.path), classes)
         if class_name is None:
-            return _failed(_missing("class", arguments["class_name"], outline, classes))
+            return _missing("class", arguments["class_name"], outline, classes)
         if name == "get_code_of_class_function":
             return self._method(outline, class_name, arguments["func_name"])
         return self._class(outline, class_name, names_only=name == "get_functions_of_class")
 
-    def _function(self, outline: Outline, name: str) -> ToolResult:
+    def _function(self, outline: Outline, name: str) -> Outcome:
         methods = {member.name for span in outline.classes for member in outline.members(span.name)}
         free = [span.name for span in outline.functions if span.name not in methods]
         functions = [span.name for span in outline.functions]
@@ -126,36 +125,36 @@ class SearchTools:
         if found:
             return self._code(outline, found)
         class_name = qualified(name, [span.name for span in outline.classes])
-        return self._class(outline, class_name) if class_name else _failed(_missing("function", name, outline, free))
+        return self._class(outline, class_name) if class_name else _missing("function", name, outline, free)
 
-    def _method(self, outline: Outline, class_name: str, name: str) -> ToolResult:
+    def _method(self, outline: Outline, class_name: str, name: str) -> Outcome:
         members = [span.name for span in outline.members(class_name)]
         found = f"{class_name}.{name.rpartition('.')[2]}"
         if found not in members:
             found = spelled(f"{class_name}.{name}", members, outline.path)
         if found in members:
             return self._code(outline, found)
-        return _failed(_missing(f"method of {class_name}", name, outline, [member.rpartition(".")[2] for member in members]))
+        return _missing(f"method of {class_name}", name, outline, [member.rpartition(".")[2] for member in members])
 
-    def _class(self, outline: Outline, class_name: str, *, names_only: bool = False) -> ToolResult:
+    def _class(self, outline: Outline, class_name: str, *, names_only: bool = False) -> Outcome:
         members = outline.members(class_name)
         span = outline.class_(class_name)
         self.found = [f"{outline.path}::{member.name}" for member in members]
         if names_only or span is None:
             listed = ", ".join(member.name.rpartition(".")[2] for member in members) or "none"
             entities = [f"{outline.path}:{member.start}" for member in members]
-            return ToolResult(cut(f"methods of {class_name} in {outline.path}: {listed}", self.chars, "of the list"), entities)
+            return Outcome(cut(f"methods of {class_name} in {outline.path}: {listed}", self.chars, "of the list"), entities)
         return self._lines(outline, span.start, span.end)
 
-    def _code(self, outline: Outline, name: str) -> ToolResult:
+    def _code(self, outline: Outline, name: str) -> Outcome:
         spans = [span for span in outline.functions if span.name == name]
         self.found = [f"{outline.path}::{name}"]
         parts = [self._lines(outline, span.start, span.end) for span in spans[:MAX_NAMES]]
-        return ToolResult(
+        return Outcome(
             cut("\n".join(part.output for part in parts), self.chars, "of it"), [line for part in parts for line in part.entities]
         )
 
-    def _lines(self, outline: Outline, start: int, end: int) -> ToolResult:
+    def _lines(self, outline: Outline, start: int, end: int) -> Outcome:
         """Lines of a file below its path, as many as fit. Only these lines are entities."""
         rows = [f"{outline.path}, lines {start}-{end}"]
         remaining = self.chars - len(rows[0]) - 80
@@ -166,7 +165,7 @@ class SearchTools:
                 break
             rows.append(line[:LINE_CHARS])
         count = len(rows) - 1 - (remaining < 0 and len(rows) > 2 and rows[-1].startswith("("))
-        return ToolResult("\n".join(rows), [f"{outline.path}:{number}" for number in range(start, start + count)])
+        return Outcome("\n".join(rows), [f"{outline.path}:{number}" for number in range(start, start + count)])
 
 
 def _fault(name: str, arguments: dict[str, Any]) -> str | None:
@@ -179,14 +178,15 @@ def _fault(name: str, arguments: dict[str, Any]) -> str | None:
     return None
 
 
-def _missing(what: str, name: str, outline: Outline, names: Sequence[str]) -> str:
-    distinct = list(dict.fromkeys(names))
-    more = f" and {len(distinct) - MAX_NAMES} more" if len(distinct) > MAX_NAMES else ""
-    return f"no {what} {clipped(name)} in {outline.path}; there is: {', '.join(distinct[:MAX_NAMES]) or 'none'}{more}"
+def _missing(what: str, name: str, outline: Outline, names: Sequence[str]) -> Outcome:
+    known = first_names(list(dict.fromkeys(names)), NONE)
+    return Outcome.failed(f"no {what} {clipped(name)} in {outline.path}; there is: {known}")
 
 
-def _failed(reason: str) -> ToolResult:
-    return ToolResult(f"Error: {reason}", [], reason)
+def first_names(names: Sequence[str], none: str) -> str:
+    """The first :data:`MAX_NAMES` of a list in words; ``none`` stands for an empty one."""
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return (", ".join(names[:MAX_NAMES]) or none) + more
 
 
 def structure_list(outlines: Outlines, paths: Sequence[str], chars: int) -> str:

@@ -7,7 +7,6 @@ the more it shows: one exact match whole, up to three whole or outlined, more as
 from __future__ import annotations
 
 import asyncio
-import time
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,7 @@ from fusesearch.core.errors import ToolError
 from fusesearch.localizers.locagent.arguments import checked
 from fusesearch.localizers.locagent.traversal import Walk, add_tree
 from fusesearch.search.repository import Repository, clipped
-from fusesearch.search.results import shorten
-from fusesearch.search.tools import ToolResult
+from fusesearch.search.results import Outcome, shorten
 
 FEW = 3  # most matches to show with code
 MANY = 20  # most ids to list
@@ -42,19 +40,16 @@ class GraphTools:
         self.limits = limits
         self.cache = cache
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+    async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """Run one call. A model's fault is a result with ``error``. Raises :class:`RepositoryError` without a graph."""
-        started = time.perf_counter()
         try:
             request = checked(name, arguments)
             index = await index_of(self.repository, self.cache)
-            page = await asyncio.to_thread(self._answer, name, request, index)
-            return page.result(time.perf_counter() - started)
+            return await asyncio.to_thread(self._answer, name, request, index)
         except ToolError as error:
-            reason = shorten(str(error), self.limits.output_chars - 10)
-            return ToolResult(f"Error: {reason}", [], reason, time.perf_counter() - started)
+            return Outcome.failed(shorten(str(error), self.limits.output_chars - 10))
 
-    def _answer(self, name: str, request: dict[str, Any], index: EntityIndex) -> Page:
+    def _answer(self, name: str, request: dict[str, Any], index: EntityIndex) -> Outcome:
         writer = _PageWriter(Listing(self.repository, index.graph), index, Page(self.limits))
         match name:
             case "search_entity":
@@ -65,7 +60,7 @@ class GraphTools:
                 writer.traverse(request["start"], walk)
             case _:
                 writer.retrieve(request["entities"])
-        return writer.page
+        return writer.page.outcome()
 
 
 class _PageWriter:

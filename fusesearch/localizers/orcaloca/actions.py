@@ -62,25 +62,19 @@ class Queue:
         self._asked: Counter[tuple[str, ...]] = Counter()
         self._order = 0
 
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def ask(self, action: Action, priority: int = BASIC) -> bool:
-        """Count a request for an action and add it if it is new. Returns whether it was added."""
+    def ask(self, action: Action, priority: int = BASIC) -> None:
+        """Count a request for an action and add it if it is new."""
         self._asked[action.key] += 1
-        if self._asked[action.key] > 1 or len(self._waiting) >= MAX_WAITING:
-            return False
-        self._waiting[action.key] = (priority, self._order, action)
-        self._order += 1
-        return True
+        if self._asked[action.key] == 1 and len(self._waiting) < MAX_WAITING:
+            self._waiting[action.key] = (priority, self._order, action)
+            self._order += 1
 
     def pop(self) -> Action | None:
         """Remove and return the most urgent action; None if the queue is empty."""
-        ranked = self.ranked(1)
-        if not ranked:
-            return None
-        del self._waiting[ranked[0].key]
-        return ranked[0]
+        for action in self.ranked(1):
+            del self._waiting[action.key]
+            return action
+        return None
 
     def ranked(self, most: int) -> list[Action]:
         """The most urgent actions, in order."""

@@ -31,9 +31,6 @@ class Context:
         self._results: dict[str, Result] = {}
         self._distances: dict[tuple[str, str], int] = {}
 
-    def __contains__(self, node: str) -> bool:
-        return node in self._results
-
     def add(self, result: Result) -> None:
         """Add a result unless its node has one."""
         self._results.setdefault(result.node, result)

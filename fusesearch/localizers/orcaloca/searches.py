@@ -7,7 +7,6 @@ where its meanings are. Tests are left out.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +29,7 @@ from fusesearch.code.kinds import is_test
 from fusesearch.core.config import Tools
 from fusesearch.localizers.orcaloca.actions import ARGUMENTS, Action
 from fusesearch.search.repository import Repository, clipped
-from fusesearch.search.tools import ToolResult
+from fusesearch.search.results import Outcome
 
 FILE_LINES, CLASS_LINES = 200, 100
 MAX_LISTED = 30
@@ -178,17 +177,11 @@ class SearchTools:
         """The searches, once the graph is built. Raises :class:`RepositoryError` if that fails."""
         return Searches(self.repository, await graph_of(self.repository, self.cache), self.limits)
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+    async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """Run one search. If it finds nothing, the result has ``error``."""
-        started = time.perf_counter()
         if name not in ARGUMENTS:
-            reason = f"there is no search {clipped(name, 40)}; there are {', '.join(ARGUMENTS)}"
-            return ToolResult(f"Error: {reason}", [], reason)
+            return Outcome.failed(f"there is no search {clipped(name, 40)}; there are {', '.join(ARGUMENTS)}")
         action = Action.of(name, **{key: str(value) for key, value in arguments.items()})
         searches = await self.searches()
         page = await asyncio.to_thread(searches.page, action)
-        seconds = time.perf_counter() - started
-        if page.empty:
-            reason = searches.meaning(action).missing or "nothing found"
-            return ToolResult(f"Error: {reason}", [], reason, seconds)
-        return page.result(seconds)
+        return Outcome.failed(searches.meaning(action).missing or "nothing found") if page.empty else page.outcome()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import asyncio
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -20,7 +19,7 @@ from fusesearch.core.config import Tools
 from fusesearch.core.errors import OutsideRootError, ToolError
 from fusesearch.search.repository import Repository, clipped, virtual_path
 from fusesearch.search.results import Outcome, cut, shorten
-from fusesearch.search.tools import ToolResult
+from fusesearch.search.tool import function_schema
 
 EXIT = "Exit"
 ANSWERS = 5
@@ -49,21 +48,11 @@ _TOOLS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
 
 def schemas() -> list[dict[str, Any]]:
     """The tools as OpenAI's API takes them; every argument is required."""
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": name,
-                "description": description,
-                "parameters": {
-                    "type": "object",
-                    "properties": {key: {"type": "string", "description": what} for key, what in arguments},
-                    "required": [key for key, _ in arguments],
-                },
-            },
-        }
-        for name, (description, arguments) in _TOOLS.items()
-    ]
+    found = []
+    for name, (description, arguments) in _TOOLS.items():
+        properties = {key: {"type": "string", "description": what} for key, what in arguments}
+        found.append(function_schema(name, description, properties, list(properties)))
+    return found
 
 
 class SearchTools:
@@ -80,15 +69,12 @@ class SearchTools:
         self._repository = repository
         self._outlines = outlines_of(repository)
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+    async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """Run one call. A model's fault is a result with ``error``."""
-        started = time.perf_counter()
         try:
-            outcome = await asyncio.to_thread(self.run, name, arguments)
+            return await asyncio.to_thread(self.run, name, arguments)
         except (ToolError, OutsideRootError) as error:
-            reason = shorten(str(error), 1000)
-            outcome = Outcome(f"Error: {reason}", (), reason)
-        return ToolResult(outcome.output, list(outcome.entities), outcome.error, time.perf_counter() - started)
+            return Outcome.failed(shorten(str(error), 1000))
 
     def run(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """What one call gives. A model's fault raises :class:`ToolError` or :class:`OutsideRootError`."""
@@ -110,7 +96,7 @@ class SearchTools:
 
     def _structure(self) -> Outcome:
         text = tree_text(source_files(self._repository.files()), self.chars)
-        return Outcome(text or "The repository has no source files.", tuple(files_of(text)))
+        return Outcome(text or "The repository has no source files.", list(files_of(text)))
 
     def _imports(self, file: str) -> Outcome:
         found = self._outline(file)
@@ -162,7 +148,7 @@ class SearchTools:
                 break
             rows.append(line)
         count = len(rows) - 1 if remaining >= 0 else max(1, len(rows) - 2)
-        return Outcome("\n".join(rows), tuple(f"{found.path}:{number}" for number in numbers[:count]))
+        return Outcome("\n".join(rows), [f"{found.path}:{number}" for number in numbers[:count]])
 
 
 def _checked(name: str, arguments: dict[str, Any]) -> list[str]:

@@ -7,7 +7,6 @@ wherever a model can be asked. The ranker's index needs no extra, but ranks whol
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from fusesearch.core.text import printable
 from fusesearch.localizers.bm25 import MAX_FILE_BYTES, Index, query_of, words_of
 from fusesearch.localizers.direct import readable_source
 from fusesearch.search.repository import Repository
-from fusesearch.search.tools import ToolResult
+from fusesearch.search.results import Outcome
 
 MOST = 15
 """Passages that a model sees at most (IRCoT, section 4)."""
@@ -45,14 +44,13 @@ class Retriever:
         self.found: dict[str, Passage] = {}
         self._repository, self._most = repository, most
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+    async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """Add to ``found``, by entity, and return what is new."""
-        started = time.perf_counter()
         fresh = await asyncio.to_thread(self._find, arguments["query"])
         self.found |= fresh
         lines = [line for passage in fresh.values() for line in passage.lines]
         output = "\n\n".join(passage.text for passage in fresh.values()) or "nothing new"
-        return ToolResult(output, lines, None, time.perf_counter() - started)
+        return Outcome(output, lines)
 
     def _find(self, query: str) -> dict[str, Passage]:
         files, functions = _INDEXES.get(self._repository).best(query, _FILES, _FUNCTIONS)

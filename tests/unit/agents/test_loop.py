@@ -15,7 +15,7 @@ from fusesearch.core.errors import InfrastructureError, ModelUnavailable
 from fusesearch.core.schema import Instance, Tokens, ToolCall, Trajectory, Usage
 from fusesearch.evaluation.costs import tokens_billed, tokens_context
 from fusesearch.localizers.episodes import spec_named
-from fusesearch.search.tools import ToolResult
+from fusesearch.search.results import Outcome
 
 INSTANCE = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="It breaks.")
 ANSWER = "## Locations to Modify\n- /repo/a.py::f\n"
@@ -45,7 +45,7 @@ class WaitingToolbox:
             await asyncio.sleep(arguments.get("cleanup", 0))
             self.running -= 1
             self.ended[arguments.get("entity")].set()
-        return ToolResult(output=f"saw {arguments.get('entity')}", entities=[str(arguments.get("entity"))], seconds=0.1)
+        return Outcome(output=f"saw {arguments.get('entity')}", entities=[str(arguments.get("entity"))])
 
 
 def calls(*entities, seconds=0.0):
@@ -66,7 +66,7 @@ async def test_calls_of_a_turn_run_at_once_and_keep_their_order():
     assert toolbox.most == 3
     assert [seen.output for seen in trajectory.turns[0].observations] == ["saw a", "saw b", "saw c"]
     assert [seen.call_id for seen in trajectory.turns[0].observations] == [call.id for call in trajectory.turns[0].calls]
-    assert trajectory.turns[0].seconds_tools >= 0.05
+    assert trajectory.turns[0].seconds_tools >= trajectory.turns[0].observations[2].seconds >= 0.05
 
 
 async def test_an_answer_ends_the_episode_with_everything_recorded():

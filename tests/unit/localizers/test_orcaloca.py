@@ -75,17 +75,20 @@ def test_the_queue_goes_by_priority_and_then_by_age():
 def test_a_repeated_request_rises_in_the_queue_and_stays_one_entry():
     queue = Queue()
     queue.ask(callable_("decomposed"), DECOMPOSED)
-    assert [queue.ask(callable_("wanted")) for _ in range(3)] == [True, False, False]
+    for _ in range(3):
+        queue.ask(callable_("wanted"))
     assert queue.pop() == callable_("wanted")
-    assert not queue.ask(callable_("wanted"))
-    assert len(queue) == 1
+    queue.ask(callable_("wanted"))
+    assert queue.ranked(9) == [callable_("decomposed")]
 
 
 def test_a_class_is_the_same_asked_for_as_a_class_or_as_a_callable():
     queue = Queue()
     queue.ask(Action.of("search_class", class_name="Account", file_path="a.py"))
-    assert not queue.ask(callable_("Account", "a.py"))
-    assert queue.ask(callable_("Account"))
+    queue.ask(callable_("Account", "a.py"))
+    assert len(queue.ranked(9)) == 1
+    queue.ask(callable_("Account"))
+    assert len(queue.ranked(9)) == 2
 
 
 ACTIONS = st.builds(callable_, st.sampled_from("abcd"))
@@ -139,18 +142,18 @@ def test_searches_mean_what_their_arguments_say(searches, action, nodes):
 
 def test_one_node_is_shown_with_code_several_as_a_list_and_folders_as_a_tree(searches):
     one = searches.page(callable_("pay"))
-    assert one.text().split("\n")[0] == "function /repo/bank/account.py::Account.pay, lines 8-9"
-    assert one.entities == ["bank/account.py:8", "bank/account.py:9"]
-    assert searches.page(callable_("check")).entities == ["bank/account.py", "shop/account.py"]
-    tree = searches.page(Action.of("search_file_tree", max_depth="1")).text()
+    assert one.outcome().output.split("\n")[0] == "function /repo/bank/account.py::Account.pay, lines 8-9"
+    assert one.outcome().entities == ["bank/account.py:8", "bank/account.py:9"]
+    assert searches.page(callable_("check")).outcome().entities == ["bank/account.py", "shop/account.py"]
+    tree = searches.page(Action.of("search_file_tree", max_depth="1")).outcome().output
     assert tree == "/repo\n  bank/\n  shop/"
     assert searches.page(callable_("nothing")).empty
 
 
 def test_long_classes_are_outlined_and_are_no_answer_by_themselves(searches):
     page = searches.page(Action.of("search_class", class_name="Wide"))
-    assert page.text().split("\n")[0].endswith(", outline")
-    assert len(page.entities) == CLASS_LINES + 1
+    assert page.outcome().output.split("\n")[0].endswith(", outline")
+    assert len(page.outcome().entities) == CLASS_LINES + 1
     assert not searches.is_answer("bank/wide.py::Wide")
     assert not searches.is_answer("bank/account.py")
     assert searches.is_answer("bank/ledger.py::Ledger")

@@ -26,7 +26,7 @@ def read(repository, limits=NANO, path="a.py", start=None, end=None):
 def test_a_range_is_shown_with_numbers_and_without_a_notice(repository):
     outcome = read(repository, start=3, end=5)
     assert outcome.output == "3\tline 3\n4\tline 4\n5\tline 5"
-    assert outcome.entities == ("a.py:3", "a.py:4", "a.py:5")
+    assert outcome.entities == ["a.py:3", "a.py:4", "a.py:5"]
 
 
 def test_a_whole_file_within_the_limits_has_no_notice(repository):
@@ -123,4 +123,4 @@ def test_any_bytes_are_shown_or_refused_in_one_line(tmp_path_factory, data, star
     assert advice.isprintable()
     assert len(outcome.output) <= NANO.output_chars
     shown = [line for line in outcome.output.split("\n") if line and not line.startswith("(")]
-    assert [f"f:{line.split(chr(9))[0]}" for line in shown] == list(outcome.entities)
+    assert [f"f:{line.split(chr(9))[0]}" for line in shown] == outcome.entities

@@ -9,14 +9,14 @@ ROWS = st.lists(st.builds(Hit, st.text("ab é", max_size=300), st.text("xyz", mi
 
 def test_everything_that_fits_is_shown_without_a_notice():
     outcome = listing([Hit("one", "a"), Hit("two", "b")], most=5, chars=200, hint="lines", complete=True)
-    assert (outcome.output, outcome.entities) == ("one\ntwo", ("a", "b"))
+    assert (outcome.output, outcome.entities) == ("one\ntwo", ["a", "b"])
 
 
 def test_the_notice_tells_how_many_there_were():
     rows = [Hit(f"line {number}", f"a:{number}") for number in range(41)]
     outcome = listing(rows, most=2, chars=1000, hint="lines; narrow the pattern", complete=True)
     assert outcome.output == "line 0\nline 1\n(2 of 41 lines; narrow the pattern)"
-    assert outcome.entities == ("a:0", "a:1")
+    assert outcome.entities == ["a:0", "a:1"]
     assert "(2 of over 41 lines" in listing(rows, most=2, chars=1000, hint="lines", complete=False).output
 
 

@@ -20,7 +20,7 @@ from fusesearch.core.errors import InfrastructureError, ModelUnavailable
 from fusesearch.core.schema import Instance, Tokens
 from fusesearch.core.storage import write_json
 from fusesearch.localizers.episodes import spec_named
-from fusesearch.search.tools import ToolResult
+from fusesearch.search.results import Outcome
 from fusesearch.training.search.growing import grow, trajectory_of
 from fusesearch.training.search.tree import as_json, choose
 from tests.fakes.commands import app
@@ -52,7 +52,7 @@ class Wanderer:
 
 class Sight:
     async def call(self, name, arguments):
-        return ToolResult(output=f"saw {arguments['what']}", entities=[arguments["what"]])
+        return Outcome(output=f"saw {arguments['what']}", entities=[arguments["what"]])
 
 
 def episode(seed=3, max_turns=4, model=None):
