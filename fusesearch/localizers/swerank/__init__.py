@@ -14,21 +14,21 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from fusesearch.agents.interview import Interview, interviewed
+from fusesearch.agents.interview import Interview
 from fusesearch.agents.models.base import CHARS_PER_TOKEN
 from fusesearch.agents.parsing import visible
-from fusesearch.agents.prompts import render_issue
+from fusesearch.agents.prompts import render
 from fusesearch.agents.recording import Instructions, OnEvent
 from fusesearch.code.functions import spans_of
 from fusesearch.code.kinds import is_code
 from fusesearch.code.spans import is_python
 from fusesearch.core.config import Agent, Section
 from fusesearch.core.errors import ConfigError
-from fusesearch.core.schema import Answer, Instance, Trajectory
+from fusesearch.core.schema import Answer, Instance
 from fusesearch.core.stopping import checked, in_thread
 from fusesearch.localizers.base import BaseLocalizer, Setup
-from fusesearch.localizers.direct import answered, as_answer, readable_source
-from fusesearch.localizers.prompting import MIN_ROOM, render, room
+from fusesearch.localizers.direct import DirectLocalizer, as_answer, readable_source
+from fusesearch.localizers.prompting import MIN_ROOM, AskingLocalizer, room
 from fusesearch.localizers.swerank.encoder import encoder_named
 from fusesearch.localizers.swerank.vectors import vectors_of
 from fusesearch.localizers.swerank.windows import read_order, windows
@@ -96,10 +96,7 @@ def retrieve(
     return list(distinct.values())[:top]
 
 
-class SweRankEmbedLocalizer(BaseLocalizer):
-    """The encoder's order alone, as the rows "retriever" of SweRank's tables."""
-
-    name = "swerank-embed"
+class _Retrieving(BaseLocalizer):
     settings = Settings()
 
     def __init__(self, setup: Setup) -> None:
@@ -107,39 +104,39 @@ class SweRankEmbedLocalizer(BaseLocalizer):
         if not self.agent.encoder:
             raise ConfigError(NO_ENCODER)
 
-    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """One answer; ``seed`` has no effect."""
-
-        def find() -> Answer:
-            return answer_of(self.retrieve(instance.problem_statement, repository))
-
-        return await answered(instance, self.name, find, agent=self.agent, seed=seed, on_event=self.on_event)
-
     def retrieve(self, issue: str, repository: Repository) -> list[Candidate]:
         """As :func:`retrieve`."""
         return retrieve(issue, repository, self.agent, self.caches.vectors, self.settings.top, self.on_event)
 
 
-class SweRankLocalizer(SweRankEmbedLocalizer):
+class SweRankEmbedLocalizer(_Retrieving, DirectLocalizer):
+    """The encoder's order alone, as the rows "retriever" of SweRank's tables."""
+
+    name = "swerank-embed"
+
+    def find(self, instance: Instance, repository: Repository, seed: int | None) -> Answer:
+        """The nearest functions."""
+        return answer_of(self.retrieve(instance.problem_statement, repository))
+
+
+class SweRankLocalizer(_Retrieving, AskingLocalizer):
     """The model orders what the encoder retrieved, in windows from the end of the list to its top."""
 
     name = "swerank"
     mode = "sequential"
 
-    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """One episode, a turn per window: 19 for 100 functions. A window that does not fit the model's context is asked for again
-        with half as many characters."""
-        system = render(__package__, "system")
-        instructions = Instructions(system, render_issue(self.agent, instance.problem_statement), [])
+    def instructions(self, issue: str) -> Instructions:
+        """The system prompt of the windows."""
+        return Instructions(render(__package__, "system"), issue, [])
 
-        async def work(interview: Interview) -> None:
-            found = await in_thread(self.retrieve, instance.problem_statement, repository)
-            for start, end in windows(len(found), self.settings.window, self.settings.step):
-                order = await self._order(interview, found[start:end])
-                found[start:end] = [found[start + place] for place in order]
-            interview.answer(answer_of(found))
-
-        return await interviewed(self, instance, instructions, seed, work)
+    async def work(self, interview: Interview, instance: Instance, repository: Repository) -> None:
+        """A turn per window: 19 for 100 functions. A window that does not fit the model's context is asked for again with half as
+        many characters."""
+        found = await in_thread(self.retrieve, instance.problem_statement, repository)
+        for start, end in windows(len(found), self.settings.window, self.settings.step):
+            order = await self._order(interview, found[start:end])
+            found[start:end] = [found[start + place] for place in order]
+        interview.answer(answer_of(found))
 
     async def _order(self, interview: Interview, window: Sequence[Candidate]) -> Sequence[int]:
         """The places of the candidates in the model's order; their own if its reply cannot be read."""
