@@ -9,9 +9,10 @@ from pathlib import Path
 IDENTITY = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
 
 
-def git(folder: Path, *arguments: str) -> str:
-    """Run git in a folder and return what it printed."""
-    done = subprocess.run(["git", *IDENTITY, *arguments], cwd=folder, check=True, capture_output=True, text=True)
+def git(folder: Path, *arguments: str, given: str | None = None) -> str:
+    """Run git in a folder, with ``given`` as its input, and return what it printed."""
+    command = ["git", *IDENTITY, *arguments]
+    done = subprocess.run(command, cwd=folder, input=given, check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
 

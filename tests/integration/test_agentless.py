@@ -12,7 +12,7 @@ from fusesearch.localizers.agentless import AgentlessLocalizer, Settings
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.registry import make_localizer
 from fusesearch.search.snapshots import SnapshotStore
-from tests.fakes.git import committed
+from tests.fakes.git import committed, write
 
 ISSUE = "`Basket.total` forgets the discount when `apply_discount` is called twice.\n\n### Code ###\n```\nBasket().total()\n```\n"
 SHOP = '''\
@@ -187,9 +187,7 @@ async def test_all_files_are_shown_where_every_folder_was_called_irrelevant(repo
 async def test_requests_stay_below_the_context(repository, tmp_path):
     agent = Agent(max_context_tokens=2400, max_new_tokens=100, issue_chars=300)
     files = {f"pkg/module_{i}.py": "\n".join(f"def f{i}_{j}(): pass" for j in range(300)) for i in range(90)}
-    for path, text in files.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
+    write(tmp_path, files)
     from fusesearch.search.repository import Repository
 
     model, asked, _ = replies(

@@ -17,6 +17,7 @@ from experiments.evidence.unseen import unseen
 from fusesearch.core.errors import DataError
 from fusesearch.localizers.ranker.trees import WEIGHTS
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+from tests.fakes.git import write
 
 SHOP = "class Shop:\n    def sell(self, price):\n        return 1\n\n\ndef total(prices):\n    return 2\n"
 BANK = "def interest(rate):\n    return rate\n"
@@ -33,9 +34,7 @@ IDENTITY = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit
 
 
 def commit(folder: Path, files: dict[str, str], message: str = "all") -> str:
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
+    write(folder, files)
     for arguments in (["init", "-q", "."], ["add", "-A"], ["commit", "-qm", message]):
         subprocess.run(["git", *IDENTITY, *arguments], cwd=folder, check=True)
     return subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()

@@ -4,7 +4,6 @@ import asyncio
 import gzip
 import os
 import socket
-import subprocess
 import tarfile
 import zipfile
 from contextlib import suppress
@@ -17,6 +16,7 @@ from fusesearch.core.config import Tools
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore
 from fusesearch.search.tools import Toolbox
+from tests.fakes.git import git
 
 CANARY = "CANARY_c04e17"
 LIMITS = Tools(timeout_seconds=5.0)
@@ -157,11 +157,6 @@ def test_devices_and_sockets_are_no_files_and_answer_at_once(root):
 def test_hard_links_in_a_tree_are_files_of_the_tree(root):
     os.link(root / "a.py", root / "pkg" / "same.py")
     assert call(root, "grep", pattern="alpha").entities == ["a.py", "pkg/same.py"]
-
-
-def git(folder, *arguments, text=None):
-    command = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *arguments]
-    return subprocess.run(command, cwd=folder, input=text, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def test_a_snapshot_of_hard_links_leads_to_no_other_snapshot(place):

@@ -12,6 +12,7 @@ from fusesearch.localizers.base import Setup
 from fusesearch.localizers.fusesearch import FuseSearchLocalizer
 from fusesearch.localizers.lexical.localizer import LexicalLocalizer, LexicalModel, plan_for
 from fusesearch.search.repository import Repository
+from tests.fakes.git import write
 
 TIGHT = Tools(read_lines=24, grep_lines=8, glob_paths=8, line_chars=100, output_chars=900)
 NANO = Agent(prompt="nano", max_turns=6, issue_chars=900)
@@ -53,11 +54,8 @@ MATHS = "def clamp(value, limit):\n    return min(value, limit)\n\n\ndef unrelat
 
 @pytest.fixture
 def repository(tmp_path):
-    for path, text in {"pkg/core.py": CORE, "pkg/maths.py": MATHS, "tests/test_core.py": "def measure(x):\n    pass\n"}.items():
-        file = tmp_path / "repo" / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    return Repository(tmp_path / "repo")
+    files = {"pkg/core.py": CORE, "pkg/maths.py": MATHS, "tests/test_core.py": "def measure(x):\n    pass\n"}
+    return Repository(write(tmp_path / "repo", files))
 
 
 def instance(issue):

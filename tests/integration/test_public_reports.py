@@ -8,6 +8,7 @@ import pytest
 from fusesearch import localize
 from fusesearch.search.repository import Repository
 from fusesearch.search.tools import Toolbox
+from tests.fakes.git import write
 
 BODY = "        {\n            var order = Load();\n            order.Reset();\n        }\n\n"
 DOTNET = {
@@ -55,9 +56,7 @@ NODE = {"src/loader.js": "export class Object {\n  load() { return this.x(); }\n
     ids=["dotnet", "dotnet on windows", "node on windows", "brackets", "ignored"],
 )
 def test_the_place_that_is_meant_comes_first(tmp_path, files, issue, place):
-    for path, text in files.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
+    write(tmp_path, files)
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     subprocess.run(["git", "add", "-f", "."], cwd=tmp_path, check=True)
     path, _, function = place.partition("::")

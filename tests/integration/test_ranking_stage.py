@@ -1,7 +1,5 @@
 """The stage `rank` over small repositories: features, rankers that the localizer can read, curve and calibration."""
 
-import subprocess
-
 import polars as pl
 import pytest
 
@@ -12,6 +10,7 @@ from fusesearch.localizers.ranker.trees import read_models
 from tasks.rank import rank_candidates
 from tasks.running.node import Job, Node
 from tasks.running.places import Places
+from tests.fakes.git import committed
 
 THINGS = ("invoice", "basket", "customer", "parcel", "refund", "voucher")
 PARAMS = Params(rank=Rank(trees=20, min_leaf=2, folds=2))
@@ -29,13 +28,7 @@ def job(tmp_path, monkeypatch) -> Job:
     rows = {}
     for repo in ("red", "green", "blue"):
         folder = tmp_path / f"data/repos/o{repo}__{repo}.git"
-        folder.mkdir(parents=True)
-        for thing in THINGS:
-            (folder / f"{thing}.py").write_text(source(thing, repo))
-        identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
-        for arguments in (["init", "-q", "."], ["add", "-A"], ["commit", "-qm", "all"]):
-            subprocess.run(["git", *identity, *arguments], cwd=folder, check=True)
-        base = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+        base = committed(folder, {f"{thing}.py": source(thing, repo) for thing in THINGS})
         rows[repo] = [
             Instance(
                 instance_id=f"{repo}-{thing}", repo=f"o{repo}/{repo}", base_commit=base, patch="",

@@ -14,6 +14,7 @@ from fusesearch.localizers.base import Setup
 from fusesearch.localizers.reposearcher import RepoSearcherLocalizer
 from fusesearch.localizers.reposearcher.tools import SearchTools, schemas
 from fusesearch.search.repository import Repository
+from tests.fakes.git import write
 
 CORE = '''\
 """Shapes."""
@@ -50,10 +51,7 @@ ANSWER = "## Locations to Modify\n- /repo/pkg/core.py::measure\n- /repo/pkg/math
 
 @pytest.fixture
 def root(tmp_path):
-    for path, text in FILES.items():
-        (tmp_path / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "tree" / path).write_text(text)
-    return tmp_path / "tree"
+    return write(tmp_path / "tree", FILES)
 
 
 def call(root, name, chars=30_000, **arguments):

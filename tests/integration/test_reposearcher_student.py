@@ -17,6 +17,7 @@ from fusesearch.localizers.episodes import make_episode
 from fusesearch.localizers.reposearcher.lexical import RepoSearcherTeacher
 from fusesearch.search.repository import Repository
 from fusesearch.training.nano.renaming import Exchange, Names, kept_words
+from tests.fakes.git import write
 
 ROOMS = """\
 from pkg.maths import clamp
@@ -50,10 +51,7 @@ AttributeError: no width
 
 @pytest.fixture
 def repository(tmp_path):
-    for path, text in {"pkg/__init__.py": "", "pkg/rooms.py": ROOMS, "pkg/maths.py": MATHS}.items():
-        (tmp_path / "repo" / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "repo" / path).write_text(text)
-    return Repository(tmp_path / "repo")
+    return Repository(write(tmp_path / "repo", {"pkg/__init__.py": "", "pkg/rooms.py": ROOMS, "pkg/maths.py": MATHS}))
 
 
 def run(repository, model, issue="`reshape` is wrong", **agent):

@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import shutil
-import subprocess
 import time
 from concurrent.futures import ProcessPoolExecutor
 
@@ -14,13 +13,7 @@ from fusesearch.core.schema import Instance
 from fusesearch.search import snapshots
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
-
-IDENTITY = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-
-
-def git(folder, *arguments, **options):
-    command = ["git", *IDENTITY, *arguments]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, **options).stdout.strip()
+from tests.fakes.git import git
 
 
 @pytest.fixture
@@ -49,7 +42,7 @@ def store(tmp_path):
 
 def raw_tree(work, lines):
     """Commit a tree that git's own commands would refuse to make."""
-    tree = git(work, "mktree", input="".join(f"{line}\n" for line in lines))
+    tree = git(work, "mktree", given="".join(f"{line}\n" for line in lines))
     return git(work, "commit-tree", tree, "-m", "hostile")
 
 
@@ -94,8 +87,8 @@ def test_submodules_are_skipped(store, work):
 
 def test_a_hostile_tree_stays_inside_its_folder(store, work, tmp_path):
     blob = git(work, "rev-parse", "HEAD:a.py")
-    target = git(work, "hash-object", "-w", "--stdin", input=str(tmp_path))
-    inner = git(work, "mktree", input=f"100644 blob {blob}\tpwned\n")
+    target = git(work, "hash-object", "-w", "--stdin", given=str(tmp_path))
+    inner = git(work, "mktree", given=f"100644 blob {blob}\tpwned\n")
     lines = [
         f"040000 tree {inner}\t..",
         f"040000 tree {inner}\t.git",
@@ -108,8 +101,8 @@ def test_a_hostile_tree_stays_inside_its_folder(store, work, tmp_path):
 
 def test_no_file_is_written_through_a_link_of_the_same_tree(store, work, tmp_path):
     blob = git(work, "rev-parse", "HEAD:a.py")
-    target = git(work, "hash-object", "-w", "--stdin", input=str(tmp_path))
-    inner = git(work, "mktree", input=f"100644 blob {blob}\tpwned\n")
+    target = git(work, "hash-object", "-w", "--stdin", given=str(tmp_path))
+    inner = git(work, "mktree", given=f"100644 blob {blob}\tpwned\n")
     store.repository(work, raw_tree(work, [f"120000 blob {target}\tx", f"040000 tree {inner}\tx"]))
     assert not (tmp_path / "pwned").exists()
 

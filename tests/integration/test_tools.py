@@ -13,6 +13,7 @@ from fusesearch.core.errors import InfrastructureError
 from fusesearch.search import ripgrep
 from fusesearch.search.repository import Repository
 from fusesearch.search.tools import Toolbox
+from tests.fakes.git import write
 
 NANO = Tools(grep_lines=6, line_chars=80, read_lines=40, output_chars=1200)
 
@@ -28,10 +29,7 @@ def root(tmp_path):
         ".gitignore": "build/\n",
         "pkg/many.py": "".join(f"value_{number} = {number}\n" for number in range(41)),
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    return tmp_path
+    return write(tmp_path, files)
 
 
 @pytest.fixture

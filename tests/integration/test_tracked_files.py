@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import subprocess
 
 import pytest
 
@@ -10,6 +9,7 @@ from fusesearch.data.truth import truth_in_git
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore
 from fusesearch.search.tools import Toolbox
+from tests.fakes.git import git, write
 
 TRACKED = {
     ".gitignore": "build/\n*.log\n/src/gen_*\n!keep.log\n",
@@ -34,17 +34,6 @@ UNTRACKED = {
 HIDDEN_OR_IGNORED = sorted(set(TRACKED) - {"a.py", "pkg/b.py"})
 
 
-def git(folder, *arguments):
-    command = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *arguments]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
-
-
-def write(folder, files):
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-
-
 @pytest.fixture
 def work(tmp_path):
     work = tmp_path / "work"
@@ -52,8 +41,7 @@ def work(tmp_path):
     git(work, "init", "-q")
     git(work, "add", "--force", ".")
     git(work, "commit", "-qm", "x")
-    write(work, UNTRACKED)
-    return work
+    return write(work, UNTRACKED)
 
 
 @pytest.fixture(params=["snapshot", "work tree", "work tree of `git worktree`"])
@@ -63,8 +51,7 @@ def tree(request, work, tmp_path):
     if request.param == "work tree":
         return Repository(work)
     git(work, "worktree", "add", "-q", str(tmp_path / "second"))
-    write(tmp_path / "second", UNTRACKED)
-    return Repository(tmp_path / "second")
+    return Repository(write(tmp_path / "second", UNTRACKED))
 
 
 def ask(tree, name, **arguments):
@@ -133,7 +120,7 @@ def test_glob_lists_tracked_files_and_no_others(tree, pattern, path, files):
 @pytest.mark.parametrize("name", HIDDEN_OR_IGNORED)
 def test_a_file_that_a_truth_names_can_be_found(work, tree, name):
     (work / name).write_text(TRACKED[name] + "more\n")
-    named = truth_in_git(work, "HEAD", git(work, "diff")).files
+    named = truth_in_git(work, "HEAD", git(work, "diff") + "\n").files
     assert named == [name]
     assert set(named) <= set(tree.files())
 

@@ -22,6 +22,7 @@ from fusesearch.localizers.orcaloca import _location
 from fusesearch.localizers.orcaloca.replies import read_conclusion
 from fusesearch.localizers.ranker.evidence import draw_evidence
 from fusesearch.search.repository import Repository
+from tests.fakes.git import write
 from tests.unit.code.test_naming import NAMES
 
 RUBY = [
@@ -86,10 +87,7 @@ FOUND = [span.name for path, source in SOURCES.items() for span in function_span
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory):
     root = tmp_path_factory.mktemp("tree")
-    for path, source in SOURCES.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(source)
-    return Repository(root)
+    return Repository(write(root, SOURCES))
 
 
 class Files:

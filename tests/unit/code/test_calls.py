@@ -6,6 +6,7 @@ from fusesearch.code.calls import CallGraph
 from fusesearch.code.modules import Outlines, outlines_of
 from fusesearch.localizers.cosil.tools import import_list, imported_files, structure_list
 from fusesearch.search.repository import Repository
+from tests.fakes.git import write
 
 FILES = {
     "src/pkg/__init__.py": "from .core import Engine\nfrom .tools import *\n",
@@ -69,10 +70,7 @@ def outlines(tmp_path):
 
 
 def made(folder, files):
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    return Outlines(Repository(folder))
+    return Outlines(Repository(write(folder, files)))
 
 
 def test_calls_are_followed_to_their_functions(outlines):

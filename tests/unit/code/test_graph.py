@@ -19,6 +19,7 @@ from fusesearch.code.kinds import is_test
 from fusesearch.code.names import Namer
 from fusesearch.core.config import Tools
 from fusesearch.search.repository import Repository
+from tests.fakes.git import write
 
 CORE = '''\
 import os
@@ -76,11 +77,7 @@ def graph():
 
 @pytest.fixture
 def repository(tmp_path):
-    for path, text in FILES.items():
-        file = tmp_path / "repo" / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    return Repository(tmp_path / "repo")
+    return Repository(write(tmp_path / "repo", FILES))
 
 
 def edges(graph, node, kind):

@@ -19,6 +19,7 @@ from fusesearch.localizers.bounds import OracleLocalizer, RandomLocalizer
 from fusesearch.localizers.direct import as_answer
 from fusesearch.localizers.registry import LOCALIZERS, make_localizer
 from fusesearch.search.repository import Repository
+from tests.fakes.git import write
 
 FILES = {
     "shop/till.py": "class Till:\n    def open_drawer(self):\n        return self.coins\n\n    def close(self):\n        pass\n",
@@ -32,9 +33,7 @@ FILES = {
 
 @pytest.fixture
 def repository(tmp_path):
-    for path, text in FILES.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
+    write(tmp_path, FILES)
     (tmp_path / "raw.py").write_bytes(b"\xff\x00def f(): pass\n")
     (tmp_path / "link.py").symlink_to("/etc/passwd")
     return Repository(tmp_path)

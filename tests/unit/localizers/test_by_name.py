@@ -6,6 +6,7 @@ from fusesearch.localizers.answerers.asked import read
 from fusesearch.localizers.answerers.by_name import by_name
 from fusesearch.localizers.answerers.certain import Finding
 from fusesearch.search.repository import Repository
+from tests.fakes.git import write
 
 TREE = {
     "gin.go": """\
@@ -82,10 +83,7 @@ end
 
 @pytest.fixture
 def tree(tmp_path):
-    for path, text in TREE.items():
-        (tmp_path / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "tree" / path).write_text(text)
-    return Repository(tmp_path / "tree")
+    return Repository(write(tmp_path / "tree", TREE))
 
 
 def asked(question: str, tree: Repository, tmp_path) -> Finding | None:

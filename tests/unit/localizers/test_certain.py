@@ -7,6 +7,7 @@ import pytest
 from fusesearch.localizers.answerers.asked import read
 from fusesearch.localizers.answerers.certain import find
 from fusesearch.search.repository import Repository
+from tests.fakes.git import write
 
 TREE = {
     "shop/__init__.py": """\
@@ -119,14 +120,7 @@ def lookup(cart, key='k'):
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tree")
-    written(folder, TREE)
-    return Repository(folder)
-
-
-def written(folder, tree):
-    for path, text in tree.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
+    return Repository(write(folder, TREE))
 
 
 @pytest.mark.parametrize(
@@ -223,7 +217,7 @@ HOSTILE = {
     ],
 )
 def test_hostile_code_has_no_certain_answer(tmp_path, question, said):
-    written(tmp_path, HOSTILE)
+    write(tmp_path, HOSTILE)
     os.symlink("/etc", tmp_path / "link")
     finding = find(read(question), Repository(tmp_path))
     assert not finding.certain

@@ -16,6 +16,7 @@ from fusesearch.localizers.locagent.arguments import MAX_ITEMS, checked, schemas
 from fusesearch.localizers.locagent.tools import MANY, OUTLINE_LINES, GraphTools
 from fusesearch.localizers.locagent.traversal import MAX_EDGES, Walk, add_tree
 from fusesearch.search.repository import Repository
+from tests.fakes.git import write
 
 FILES = {
     "shop/cart.py": '''\
@@ -49,11 +50,7 @@ def sum_up(items):
 
 @pytest.fixture
 def repository(tmp_path):
-    for path, text in FILES.items():
-        file = tmp_path / "repo" / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    return Repository(tmp_path / "repo")
+    return Repository(write(tmp_path / "repo", FILES))
 
 
 @pytest.fixture
@@ -286,7 +283,4 @@ def test_any_answer_is_read_without_error_and_names_each_place_once(shop, text):
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
     root = tmp_path_factory.mktemp("shop")
-    for path, text in FILES.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    return Repository(root)
+    return Repository(write(root, FILES))

@@ -22,6 +22,7 @@ from fusesearch.localizers.orcaloca.replies import (
 )
 from fusesearch.localizers.orcaloca.searches import CLASS_LINES, Searches
 from fusesearch.search.repository import Repository
+from tests.fakes.git import write
 
 FILES = {
     "bank/account.py": '''\
@@ -52,9 +53,7 @@ def check(amount):
 @pytest.fixture(scope="module")
 def searches(tmp_path_factory):
     root = tmp_path_factory.mktemp("bank")
-    for path, text in FILES.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
+    write(root, FILES)
     repository = Repository(root)
     return Searches(repository, build_graph(repository), Tools())
 

@@ -29,6 +29,7 @@ from fusesearch.localizers.ranker.localizer import RankerLocalizer
 from fusesearch.localizers.ranker.rows import rows_of
 from fusesearch.localizers.ranker.trees import COLUMNS, MOST, WEIGHTS, Model, from_lightgbm, log_odds, read_models
 from fusesearch.search.repository import Repository
+from tests.fakes.git import git, write
 
 FILES = {
     "pkg/__init__.py": "from pkg.fast import total\n",
@@ -42,17 +43,12 @@ FILES = {
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    for name, text in FILES.items():
-        path = tmp_path / "r" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return tmp_path / "r"
+    return write(tmp_path / "r", FILES)
 
 
 def commit(root: Path, message: str, path: str = ".") -> None:
-    git = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     for arguments in (["init", "-q"], ["add", path], ["commit", "-qm", message]):
-        subprocess.run([*git, *arguments], check=True)
+        git(root, *arguments)
 
 
 def columns(root: Path, issue: str) -> dict[str, dict[str, float]]:

@@ -14,6 +14,7 @@ from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Context
 from fusesearch.localizers.ranker.context import LEAST_TOKENS, MOST_TOKENS, context_of, tokens_of
 from fusesearch.search.repository import Repository
+from tests.fakes.git import write
 
 PYTHON = {
     "shop/cart.py": (
@@ -46,11 +47,7 @@ RUBY = {
 
 
 def planted(root: Path, files: dict[str, str]) -> Repository:
-    for name, content in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode())
-    return Repository(root)
+    return Repository(write(root, files))
 
 
 def entities(found: Context, kind: str) -> list[str]:

@@ -14,6 +14,7 @@ from fusesearch.localizers.ranker.noise import without_noise
 from fusesearch.localizers.ranker.paths import path_kinds
 from fusesearch.localizers.ranker.places import says_little
 from fusesearch.search.repository import Repository
+from tests.fakes.git import write
 
 TRACEBACK = """Crash when saving
 
@@ -198,9 +199,7 @@ TREE = {
     ],
 )
 def test_a_file_is_found_by_its_name_in_other_spelling(tmp_path: Path, issue: str, first: str):
-    for path, text in TREE.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
+    write(tmp_path, TREE)
     assert ranking_of(issue, Repository(tmp_path), tmp_path / "cache").files[0].candidate.path == first
 
 
@@ -223,9 +222,7 @@ def test_what_an_issue_form_asks_is_not_evidence(tmp_path: Path):
 
 
 def first_file(root: Path, issue: str, tree: dict[str, str]) -> str:
-    for path, text in tree.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
+    write(root, tree)
     return ranking_of(issue, Repository(root), root / "cache").files[0].candidate.path
 
 
