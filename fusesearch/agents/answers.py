@@ -17,6 +17,7 @@ from typing import Any
 
 from fusesearch.agents.parsing import MAX_ENTRIES, MAX_LINE_CHARS, parse_location, visible
 from fusesearch.core.schema import Answer, Expected
+from fusesearch.core.text import encodable
 
 MAX_TEXT_CHARS = 20_000
 MAX_LITERAL_CHARS = 500
@@ -36,7 +37,7 @@ def parse_values(text: str) -> Answer:
     filled = [line.strip()[:MAX_LINE_CHARS] for line in section if line.strip()]
     entries = [line[match.end() :] for line in filled if (match := _BULLET.match(line))] or filled[:1]
     values = dict.fromkeys(filter(None, map(_plain, entries[:MAX_ENTRIES])))
-    return Answer(values=list(values), text=_encodable("\n".join(section).strip()[:MAX_TEXT_CHARS]))
+    return Answer(values=list(values), text=encodable("\n".join(section).strip()[:MAX_TEXT_CHARS]))
 
 
 def format_values(values: Iterable[str]) -> str:
@@ -94,11 +95,7 @@ def _plain(entry: str) -> str:
     """An entry without Markdown around it."""
     entry = entry.strip().strip("*").strip()
     code = _CODE.match(entry)
-    return _encodable(code[1] if code else entry).strip()
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return encodable(code[1] if code else entry).strip()
 
 
 _HEADING = re.compile(r"(?:#{1,6}\s*|\*\*|(?=answer\s*:))(?:final\s+)?answer\b[\s*]*(?::[\s*]*(?P<rest>.*))?$", re.IGNORECASE)

@@ -14,6 +14,7 @@ from typing import Any
 from fusesearch.code.naming import SUFFIXLESS, read_name, unwrapped
 from fusesearch.code.spans import is_python
 from fusesearch.core.schema import Answer, Location, ToolCall
+from fusesearch.core.text import encodable
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 MODIFY, RELATED = "Locations to Modify", "Related Context"
@@ -66,7 +67,7 @@ def call_of(call_id: str, name: object, arguments: object) -> ToolCall:
     """A validated call. ``arguments`` may be an object, JSON text of one, or None; anything else sets ``error``."""
     if not isinstance(name, str) or not name.strip() or len(name) > MAX_NAME_CHARS:
         return ToolCall(id=call_id, name="", error=f'"name" must be the name of a tool. Right would be: {_EXAMPLE}')
-    name = _encodable(name)
+    name = encodable(name)
     try:
         if isinstance(arguments, str):
             arguments = _loads(arguments) if arguments.strip() else {}
@@ -150,18 +151,14 @@ def _clean(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, dict):
-        return {_encodable(key): _clean(item, depth + 1) for key, item in value.items()}
+        return {encodable(key): _clean(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
         return [_clean(item, depth + 1) for item in value]
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ValueError("a number is out of range")
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
         raise ValueError("a number is out of range")
-    return _encodable(value) if isinstance(value, str) else value
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return encodable(value) if isinstance(value, str) else value
 
 
 def _no_constant(name: str) -> Any:
@@ -300,7 +297,7 @@ def _relative(path: str, rooted: bool) -> str | None:
     elif "://" in path or not ("/" in path or _EXTENSION.search(path) or SUFFIXLESS.fullmatch(path)):
         return None
     parts = [part for part in path.split("/") if part not in ("", ".")]
-    return None if not parts or ".." in parts else _encodable("/".join(parts))
+    return None if not parts or ".." in parts else encodable("/".join(parts))
 
 
 def _span(match: re.Match[str]) -> tuple[int, int]:

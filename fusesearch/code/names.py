@@ -16,8 +16,8 @@ as the end of exactly one function's name *in that file*. Names are never search
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from itertools import islice
@@ -25,6 +25,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from fusesearch.code.entities import Entities, ending
 from fusesearch.code.functions import function_spans
+from fusesearch.code.modules import Outlines
 from fusesearch.code.naming import spelled, unwrapped, written_paths
 from fusesearch.code.outline import Outline
 from fusesearch.code.spans import FunctionSpan, function_at, is_python
@@ -141,6 +142,17 @@ def locate(named: Named, outline: Outline) -> Location | None:
             return Location(path=outline.path, lines=(span.start, span.end))
     variable = next((span for span in outline.variables if span.name == named.name), None)
     return Location(path=outline.path, lines=(variable.start, variable.end)) if variable else None
+
+
+def placed(
+    named: Iterable[Named], files: Sequence[str], known: Collection[str], outlines: Outlines
+) -> Iterator[tuple[Named, Location]]:
+    """The names that exist, each with its file of ``files`` (``known`` as a set), and their locations."""
+    for item in named:
+        path = match_path(item.path, files, known)
+        outline = outlines.get(path) if path else None
+        if path and outline and (location := locate(item, outline)):
+            yield replace(item, path=path), location
 
 
 def spans_of(named: Named, outline: Outline) -> tuple[int, int] | None:

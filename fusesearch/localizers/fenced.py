@@ -8,11 +8,11 @@ nothing it names is assumed to exist. :mod:`fusesearch.code.names` resolves the 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
 from fusesearch.agents.parsing import visible
-from fusesearch.code.names import SPAN, Kind, Named
+from fusesearch.code.names import SPAN, Kind, Named, match_path
 from fusesearch.code.naming import SUFFIXLESS, read_name, unwrapped, written_paths
 from fusesearch.code.spans import is_python
 from fusesearch.search.repository import VIRTUAL_ROOT
@@ -40,6 +40,13 @@ def read_paths(text: str, most: int, files: Collection[str] = ()) -> list[str]:
     names = _names_of(files)
     paths = (_known(raw, files, names) or line.split()[0].rstrip(",;:") for line, raw in _lines(text))
     return list(islice(dict.fromkeys(path for path in paths if path in files or _is_path(path)), most))
+
+
+def read_files(text: str, most: int, files: Sequence[str], known: Collection[str]) -> list[str]:
+    """At most ``most`` distinct files of ``files`` (``known`` as a set), in the order in which the text names them."""
+    names = read_paths(text, 4 * most, known)
+    found = dict.fromkeys(path for name in names if (path := match_path(name, files, known)))
+    return list(found)[:most]
 
 
 def read_named(text: str, most: int, files: Collection[str] = ()) -> list[Named]:

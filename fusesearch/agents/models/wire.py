@@ -11,6 +11,7 @@ from fusesearch.agents.models.base import Message
 from fusesearch.agents.parsing import OPEN, call_of, format_calls
 from fusesearch.agents.prompts import render_hermes_tools
 from fusesearch.core.schema import ToolCall
+from fusesearch.core.text import encodable
 
 _XML_CALL = re.compile(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
 _XML_ARGUMENT = re.compile(r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
@@ -80,7 +81,7 @@ def text_of(content: Any) -> str:
     """The text of a message, which may be a list of parts."""
     parts = content if isinstance(content, list) else [content]
     texts = [part.get("text") if isinstance(part, dict) else getattr(part, "text", part) for part in parts]
-    return "".join(text for text in texts if isinstance(text, str)).encode("utf-8", "replace").decode("utf-8")
+    return encodable("".join(text for text in texts if isinstance(text, str)))
 
 
 def extra_of(row: Any) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from fusesearch.core.text import encodable
+
 if TYPE_CHECKING:
     from fusesearch.core.config import Agent
 
@@ -28,7 +30,7 @@ def render_system(agent: Agent, guidance: int | None = None, task: str = "system
 
 def render_issue(agent: Agent, problem_statement: str) -> str:
     """The issue as the user's message, cut at ``agent.issue_chars`` characters."""
-    issue = problem_statement.encode("utf-8", "replace").decode("utf-8").strip()
+    issue = encodable(problem_statement).strip()
     surplus = len(issue) - agent.issue_chars
     return issue if surplus <= 0 else issue[: agent.issue_chars] + _CUT.format(surplus)
 

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
+from itertools import islice
 
 from pydantic import Field
 
 from fusesearch.agents.interview import Interview
 from fusesearch.agents.prompts import render
 from fusesearch.code.modules import Outlines, outlines_of
-from fusesearch.code.names import Named, locate, match_path, ranked, spans_of
+from fusesearch.code.names import Named, placed, ranked, spans_of
 from fusesearch.code.skeleton import numbered, skeleton
 from fusesearch.code.tree import cut, source_files, tree_text
 from fusesearch.core.config import Section
 from fusesearch.core.schema import Answer, Instance, Location
-from fusesearch.localizers.fenced import read_named, read_paths
+from fusesearch.localizers.fenced import read_files, read_named, read_paths
 from fusesearch.localizers.prompting import AskingLocalizer, ask_until, room
 from fusesearch.search.repository import Repository
 
 MAX_FOLDERS = 100
 MAX_NAMED = 60
 _EMPTY_TREE = "(no source files)"
+
+Found = tuple[Named, Location]
+"""A class, function, variable or line as the model named it, and where it is."""
 
 
 class Settings(Section):
@@ -56,8 +60,7 @@ class AgentlessLocalizer(AskingLocalizer):
         top = suspicious[: self.settings.top_files]
         elements = await stages.elements(top)
         edits = await stages.edits(top, elements) if elements else []
-        locations = await asyncio.to_thread(stages.locations, edits or elements)
-        interview.answer(Answer(modify=ranked(locations, suspicious)))
+        interview.answer(Answer(modify=ranked((location for _, location in edits or elements), suspicious)))
 
 
 class AgentlessFoldersLocalizer(AgentlessLocalizer):
@@ -86,16 +89,10 @@ class _Stages:
 
     async def files(self, files: Sequence[str]) -> list[str]:
         """Files to edit, the most likely first."""
-        known = frozenset(files)
-
-        def read(text: str) -> list[str]:
-            names = read_paths(text, 4 * self.settings.most_files, known)
-            found = dict.fromkeys(path for name in names if (path := match_path(name, files, known)))
-            return list(found)[: self.settings.most_files]
-
+        read = partial(read_files, most=self.settings.most_files, files=files, known=frozenset(files))
         return await ask_until(self.interview, lambda chars: self._with_tree("files", files, chars), read, 1)
 
-    async def elements(self, top: Sequence[str]) -> list[Named]:
+    async def elements(self, top: Sequence[str]) -> list[Found]:
         """Classes, functions and variables of the files that relate to the issue."""
 
         def prompt(chars: int) -> str:
@@ -105,7 +102,7 @@ class _Stages:
 
         return await ask_until(self.interview, prompt, lambda text: self._existing(text, top), self.settings.attempts)
 
-    async def edits(self, top: Sequence[str], elements: Sequence[Named]) -> list[Named]:
+    async def edits(self, top: Sequence[str], elements: Sequence[Found]) -> list[Found]:
         """Places to edit, the most certain first."""
 
         def prompt(chars: int) -> str:
@@ -114,36 +111,21 @@ class _Stages:
 
         return await ask_until(self.interview, prompt, lambda text: self._existing(text, top), self.settings.attempts)
 
-    def locations(self, named: Sequence[Named]) -> list[Location]:
-        """The locations of the names, in the same order."""
-        found = []
-        for item in named:
-            outline = self.outlines.get(item.path)
-            location = locate(item, outline) if outline else None
-            found += [location] if location else []
-        return found
-
     def _with_tree(self, name: str, files: Sequence[str], chars: int) -> str:
         tree = tree_text(files, max(chars - len(self.issue), 200)) or _EMPTY_TREE
         return render(__package__, name, issue=self.issue, tree=tree, most=self.settings.most_files)
 
-    def _existing(self, text: str, top: Sequence[str]) -> list[Named]:
-        """Locations in the reply that exist in the files shown to the model, with the files' full paths."""
+    def _existing(self, text: str, top: Sequence[str]) -> list[Found]:
+        """What the reply names in the files shown to the model."""
         known = frozenset(top)
-        found = []
-        for item in read_named(text, 2 * MAX_NAMED, known):
-            path = match_path(item.path, top, known)
-            outline = self.outlines.get(path) if path else None
-            if path and outline and locate(item, outline):
-                found.append(replace(item, path=path))
-        return found[:MAX_NAMED]
+        return list(islice(placed(read_named(text, 2 * MAX_NAMED, known), top, known, self.outlines), MAX_NAMED))
 
-    def _code(self, top: Sequence[str], elements: Sequence[Named]) -> list[str]:
+    def _code(self, top: Sequence[str], elements: Sequence[Found]) -> list[str]:
         """For each file, the lines of the elements named in it, with some lines around them."""
         blocks = []
         for path in top:
             outline = self.outlines.get(path)
-            named = [item for item in elements if item.path == path]
+            named = [item for item, _ in elements if item.path == path]
             if outline and (spans := [span for item in named if (span := spans_of(item, outline))]):
                 blocks.append(_block(path, numbered(outline, spans, self.settings.window)))
         return blocks

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 
@@ -67,27 +68,12 @@ class GrepOnceLocalizer(DirectLocalizer):
 
     def find(self, instance: Instance, repository: Repository, seed: int | None) -> Answer:
         """The answer, empty for a question in other words than mined ones have."""
-        return parse_values(format_values(grep_once(instance.problem_statement, _Lazy(repository))))
-
-
-class _Lazy(Mapping[str, str]):
-    """The texts of a repository's Python files, read when asked for."""
-
-    def __init__(self, repository: Repository) -> None:
-        self._repository = repository
-        self._paths = [path for path in repository.files() if path.endswith(".py")]
-
-    def __getitem__(self, path: str) -> str:
-        try:
-            return self._repository.read_text(path)
-        except RepositoryError:
-            return ""
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._paths)
-
-    def __len__(self) -> int:
-        return len(self._paths)
+        texts: dict[str, str] = {}
+        for path in repository.files():
+            if path.endswith(".py"):
+                with suppress(RepositoryError):
+                    texts[path] = repository.read_text(path)
+        return parse_values(format_values(grep_once(instance.problem_statement, texts)))
 
 
 class Prior:

@@ -16,12 +16,12 @@ from fusesearch.agents.prompts import render
 from fusesearch.agents.recording import Instructions
 from fusesearch.code.calls import CallGraph
 from fusesearch.code.modules import Outlines, outlines_of
-from fusesearch.code.names import close_path, locate, match_path, ranked
+from fusesearch.code.names import close_path, placed, ranked
 from fusesearch.code.tree import source_files, tree_text
 from fusesearch.core.config import Section, Tools
 from fusesearch.core.schema import Answer, Instance, Location, Turn
 from fusesearch.localizers.cosil.tools import SearchTools, call_text, first_names, import_list, read_call, structure_list
-from fusesearch.localizers.fenced import fenced_lines, read_named, read_paths
+from fusesearch.localizers.fenced import fenced_lines, read_files, read_named, read_paths
 from fusesearch.localizers.prompting import AskingLocalizer, room
 from fusesearch.search.repository import Repository
 
@@ -98,9 +98,7 @@ class FileSearch:
         return read or await asyncio.to_thread(self._closest, turn.text)
 
     def _read(self, text: str) -> list[str]:
-        names = read_paths(text, 4 * self.settings.top_files, self._known)
-        found = dict.fromkeys(path for name in names if (path := match_path(name, self.files, self._known)))
-        return list(found)[: self.settings.top_files]
+        return read_files(text, self.settings.top_files, self.files, self._known)
 
     def _closest(self, text: str) -> list[str]:
         names = read_paths(text, self.settings.top_files)
@@ -200,10 +198,6 @@ class FunctionSearch:
         return structure_list(self.outlines, self.candidates, self._list_chars)
 
     def _locations(self, text: str) -> list[Location]:
-        known, found = frozenset(self.files), []
-        for item in read_named(text, 8 * self.settings.top_places, known):
-            path = match_path(item.path, self.files, known)
-            outline = self.outlines.get(path) if path else None
-            location = locate(item, outline) if outline else None
-            found += [location] if location else []
-        return ranked(found)[: self.settings.top_places]
+        known = frozenset(self.files)
+        found = placed(read_named(text, 8 * self.settings.top_places, known), self.files, known, self.outlines)
+        return ranked(location for _, location in found)[: self.settings.top_places]

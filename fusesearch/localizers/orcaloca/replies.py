@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from fusesearch.agents.parsing import visible
 from fusesearch.code.naming import read_name
 from fusesearch.code.spans import is_python
+from fusesearch.core.text import encodable
 from fusesearch.localizers.orcaloca.actions import ARGUMENTS, Action
 
 T = TypeVar("T")
@@ -158,4 +159,4 @@ def _text(value: Any, chars: int) -> str:
         text = str(value)
     except ValueError:  # an integer with more digits than Python converts
         return ""
-    return text[:chars].encode("utf-8", "replace").decode("utf-8").strip()
+    return encodable(text[:chars]).strip()

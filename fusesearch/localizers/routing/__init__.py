@@ -8,7 +8,7 @@ from fusesearch.agents.interview import Interview
 from fusesearch.agents.parsing import format_answer
 from fusesearch.agents.prompts import render
 from fusesearch.code.modules import Outlines, outlines_of
-from fusesearch.code.names import locate, match_path, ranked
+from fusesearch.code.names import match_path, placed, ranked
 from fusesearch.code.skeleton import numbered
 from fusesearch.code.tree import cut
 from fusesearch.core.config import Section
@@ -63,9 +63,8 @@ class RoutingLocalizer(AskingLocalizer):
 
         def read(text: str) -> list[Location]:
             files = (match_path(name, paths, paths) for name in read_paths(text, MAX_NAMED, paths))
-            named = [(match_path(item.path, paths, paths), item) for item in read_named(text, MAX_NAMED, paths)]
-            found = (locate(item, outline) for path, item in named if path and (outline := outlines.get(path)))
-            return ranked(filter(None, found), filter(None, files))
+            found = placed(read_named(text, MAX_NAMED, paths), paths, paths, outlines)
+            return ranked((location for _, location in found), filter(None, files))
 
         return await ask_until(interview, prompt, read, self.settings.attempts)
 
