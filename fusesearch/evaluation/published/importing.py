@@ -54,6 +54,11 @@ class Tally:
         if len(self.examples[key]) < EXAMPLES:
             self.examples[key].append((instance_id, text))
 
+    def add(self, level: str, known: dict[str, None], names: list[str]) -> None:
+        """Add names to the known ones, and count those that are known."""
+        self.repeated[level] += bool(names) and all(name in known for name in names)
+        known |= dict.fromkeys(name for name in names if name)
+
     def named(self, level: str) -> int:
         """Number of names of a level."""
         return self.found[level] + sum(count for (at, _), count in self.unmatched.items() if at == level)
@@ -81,36 +86,23 @@ def import_predictions(
 def prediction(given: Published, snapshot: Snapshot, tally: Tally, *, class_as_init: bool = False) -> Prediction:
     """One answer in the terms of a snapshot. If it lists no files, those of its names count."""
     named = given.files or tuple(dict.fromkeys(claim.path for claim in given.claims))
-    files = _Distinct(tally, FILE)
+    files, functions = dict[str, None](), dict[str, None]()
     for text in named:
         place = file_named(text, snapshot)
         tally.note(FILE, place, given.instance_id, text)
-        files.add(place.path)
-    functions = _Distinct(tally, FUNCTION)
+        tally.add(FILE, files, [place.path])
     for claim in given.claims:
         place = functions_named(claim, snapshot, class_as_init=class_as_init)
         tally.note(FUNCTION, place, given.instance_id, claim.text)
-        functions.add(*_entities(place, claim.name))
-    tally.empty += not files.names
-    return Prediction(instance_id=given.instance_id, files=list(files.names), functions=list(functions.names))
+        tally.add(FUNCTION, functions, _entities(place, claim.name))
+    tally.empty += not files
+    return Prediction(instance_id=given.instance_id, files=list(files), functions=list(functions))
 
 
 def answers_in(read: Callable[[Path], Iterator[Published]], paths: Iterable[Path]) -> Iterator[Published]:
     """The answers of several files of one run, in order."""
     for path in paths:
         yield from read(path)
-
-
-class _Distinct:
-    """Distinct names in order; counts the duplicates."""
-
-    def __init__(self, tally: Tally, level: str) -> None:
-        self.names: dict[str, None] = {}
-        self._tally, self._level = tally, level
-
-    def add(self, *names: str) -> None:
-        self._tally.repeated[self._level] += bool(names) and all(name in self.names for name in names)
-        self.names |= dict.fromkeys(name for name in names if name)
 
 
 def _entities(place: Place, text: str) -> list[str]:

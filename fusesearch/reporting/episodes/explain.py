@@ -12,6 +12,7 @@ from fusesearch.search.tool import describe
 
 Shows = Literal["file", "lines", "definition"]
 _STRENGTH: dict[Shows, int] = {"file": 0, "lines": 1, "definition": 2}
+"""Of equally strong sightings, the one that showed more lines wins."""
 _ARGUMENT_CHARS = 100
 
 
@@ -50,11 +51,6 @@ class Sighting:
     shows: Shows
     line: int | None
     lines: int
-
-    @property
-    def strength(self) -> tuple[int, int]:
-        """The sort key of sightings: a definition beats lines, lines beat the file, then more lines win."""
-        return _STRENGTH[self.shows], self.lines
 
     def as_json(self) -> dict[str, Any]:
         """Turn, call, tool, arguments, and the lines shown."""
@@ -108,7 +104,7 @@ def explain(trajectory: Trajectory, targets: Iterable[Target]) -> list[Explanati
     found = []
     for target in targets:
         sightings = list(_sightings(trajectory, target))
-        strongest = max(sightings, key=lambda sighting: sighting.strength, default=None)
+        strongest = max(sightings, key=lambda sighting: (_STRENGTH[sighting.shows], sighting.lines), default=None)
         found.append(Explanation(target, sightings[0] if sightings else None, strongest))
     return found
 

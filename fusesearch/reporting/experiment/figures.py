@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from fusesearch.core.errors import ConfigError
@@ -107,24 +108,9 @@ def redundancy(results: Results, curves: Rows) -> Any:
     return charts.estimate_panels(parts)
 
 
-def training(results: Results, curves: Rows) -> Any:
-    """The columns of the GRPO curves by step, a line per arm with its range over seeds."""
-    return _panels(
-        results, [row for row in curves if row["stage"] != "sft"], [key for key in CURVES if key != "loss"], "GRPO step"
-    )
-
-
-def tool_success(results: Results, curves: Rows) -> Any:
-    """Tool success of the rollouts by step (ToolTrain figure 4)."""
-    return _panels(results, [row for row in curves if row["stage"] != "sft"], ["tool_success"], "GRPO step")
-
-
-def sft_loss(results: Results, curves: Rows) -> Any:
-    """Loss of SFT by step."""
-    return _panels(results, [row for row in curves if row["stage"] == "sft"], ["loss"], "SFT step")
-
-
-def _panels(results: Results, rows: Rows, keys: Sequence[str], step: str) -> Any:
+def training(results: Results, curves: Rows, stage: str, keys: Sequence[str]) -> Any:
+    """Columns of the curves of SFT or GRPO by step, a line per arm with its range over seeds."""
+    rows = [row for row in curves if (row["stage"] == "sft") == (stage == "SFT")]
     names = [arm.name for arm in results.arms]
     parts = []
     for key in keys:
@@ -136,7 +122,7 @@ def _panels(results: Results, rows: Rows, keys: Sequence[str], step: str) -> Any
                 line = {"x": mean["x"], "smooth": mean["smooth"], "low": low["smooth"], "high": high["smooth"]}
                 found.append({"name": results.labels[name], **line})
         parts.append((CURVES[key], found))
-    return charts.panels(parts, step, names, results.labels)
+    return charts.panels(parts, f"{stage} step", names, results.labels)
 
 
 FIGURES: dict[str, tuple[str, Callable[[Results, Rows], Any]]] = {
@@ -147,8 +133,14 @@ FIGURES: dict[str, tuple[str, Callable[[Results, Rows], Any]]] = {
     ),
     "calls_by_turn": ("Calls of tool-using turns by turn index; bands are the range over seeds", calls_by_turn),
     "redundancy": ("Tool efficiency and redundant calls under both scopes of the history", redundancy),
-    "training": ("Reinforcement by step, smoothed over a tenth of the run; bands are the range over seeds", training),
-    "tool_success": ("Share of calls without an error in the rollouts, by step", tool_success),
-    "sft_loss": ("Loss of SFT by step", sft_loss),
+    "training": (
+        "Reinforcement by step, smoothed over a tenth of the run; bands are the range over seeds",
+        partial(training, stage="GRPO", keys=[key for key in CURVES if key != "loss"]),
+    ),
+    "tool_success": (  # ToolTrain figure 4
+        "Share of calls without an error in the rollouts, by step",
+        partial(training, stage="GRPO", keys=["tool_success"]),
+    ),
+    "sft_loss": ("Loss of SFT by step", partial(training, stage="SFT", keys=["loss"])),
 }
 """Caption and drawing function by the name in an experiment's ``figures``."""
