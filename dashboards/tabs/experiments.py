@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import streamlit as st
@@ -57,7 +58,7 @@ def page(root: Path, chosen: Sequence[str]) -> Iterator[Part]:
     if len(columns) > 1:
         yield Columns([list(column) for column in columns])
     else:
-        yield from (part for column in columns for part in column)
+        yield from chain(*columns)
 
 
 def _overview(root: Path, name: str) -> Row:

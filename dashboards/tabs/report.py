@@ -17,11 +17,6 @@ TAB = TITLE = "Report"
 
 def screen(root: Path) -> Iterator[Part]:
     """The page; there is nothing to choose."""
-    return page(root)
-
-
-def page(root: Path) -> Iterator[Part]:
-    """The page."""
     yield from attempt(_report(root))
     yield Heading("Rows after each stage")
     yield from _counts(root)

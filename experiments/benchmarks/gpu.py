@@ -12,7 +12,7 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -86,11 +86,11 @@ class Machine:
         if self.device == "cuda":
             torch.cuda.synchronize()
 
-    def peak(self) -> float | None:
-        """Most bytes that were reserved since the last call of :meth:`emptied`."""
+    def peak(self) -> str:
+        """Most GiB that were reserved since the last call of :meth:`emptied`; "" without a GPU."""
         import torch
 
-        return float(torch.cuda.max_memory_reserved()) if self.device == "cuda" else None
+        return f"{gib(torch.cuda.max_memory_reserved()):.1f}" if self.device == "cuda" else ""
 
     def emptied(self) -> None:
         """Free the GPU's memory."""
@@ -232,9 +232,8 @@ def training(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
                     rows = 1 if trainer == "sft" else GROUP
                     best = min(seconds[1:])
                     used = utilization(training_flop(shape, length, rows), best, machine.name)
-                    found = machine.peak()
                     yield row | {
-                        "GiB": f"{gib(found):.1f}" if found else "", "s a step": f"{best:.2f}",
+                        "GiB": machine.peak(), "s a step": f"{best:.2f}",
                         "tokens a second": f"{rows * length / best:,.0f}", "MFU": f"{used:.1%}" if used else "",
                         PRIME: PUBLISHED.get((model_name, trainer, lora, length), ""),
                     }  # fmt: skip
@@ -268,8 +267,7 @@ def packing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
         except ConfigError as error:
             yield {"a pass": kind, "tokens a second": str(error)}
             continue
-        peak = machine.peak()
-        yield {"a pass": kind, "tokens a second": f"{sum(lengths) / best:,.0f}", "GiB": f"{gib(peak):.1f}" if peak else ""}
+        yield {"a pass": kind, "tokens a second": f"{sum(lengths) / best:,.0f}", "GiB": machine.peak()}
 
 
 def passes(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
@@ -281,18 +279,13 @@ def passes(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
         machine.emptied()
         model = machine.model(MODELS["0.6B"])
         params = params_of(limit, grpo={"group": len(lengths), "tokens_per_pass": tokens})
-        with ExitStack() as stack:
-            if padded:
-                stack.enter_context(patch.object(grpo, "use_flash_attention"))
+        with patch.object(grpo, "use_flash_attention") if padded else nullcontext():
             best = min(grpo_steps(machine, model, tokenizer, params, lengths)[1:])
         if model.config._attn_implementation.startswith("flash") == padded:
             yield {"a pass": kind, "tokens a second": "no flash attention here"}
             continue
-        made, peak = len(passes.in_passes(lengths, tokens, padded)), machine.peak()
-        yield {
-            "a pass": kind, "passes": str(made), "s a step": f"{best:.2f}", "tokens a second": f"{sum(lengths) / best:,.0f}",
-            "GiB": f"{gib(peak):.1f}" if peak else "",
-        }  # fmt: skip
+        made, speed = str(len(passes.in_passes(lengths, tokens, padded))), f"{sum(lengths) / best:,.0f}"
+        yield {"a pass": kind, "passes": made, "s a step": f"{best:.2f}", "tokens a second": speed, "GiB": machine.peak()}
 
 
 def conversations(machine: Machine) -> tuple[int, list[int]]:
@@ -323,8 +316,7 @@ def publishing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
             machine.synchronize()
             read = time.perf_counter() - written
             size = sum(file.stat().st_size for file in files) / 1e9
-        row = {"model": name, "GB": f"{size:.1f}", "s to write": f"{written - started:.2f}", "s to read": f"{read:.2f}"}
-        yield row
+        yield {"model": name, "GB": f"{size:.1f}", "s to write": f"{written - started:.2f}", "s to read": f"{read:.2f}"}
 
 
 SUBJECTS: dict[str, Callable[[Machine, Any], Iterator[dict[str, str]]]] = {

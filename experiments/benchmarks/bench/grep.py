@@ -61,7 +61,7 @@ def _single(root: Path, calls: Sequence[Call], repeats: int, runner: asyncio.Run
     sides: dict[str, Side] = {}
     for number, (pattern, mode) in enumerate(calls):
         sides[f"bare {number}"] = timed(partial(_bare, root, pattern, mode))
-        sides[f"tool {number}"] = lambda pattern=pattern, mode=mode: runner.run(_call(warm, pattern, mode))
+        sides[f"tool {number}"] = partial(_run, runner, warm, pattern, mode)
     sides["first"] = lambda: runner.run(_call(Toolbox(Repository(root), memory_bytes=0), *calls[0]))
     taken = interleave(sides, repeats, lambda line: say(f"one call: {line}"))
     tool, bare = (
@@ -115,6 +115,10 @@ def _bare(root: Path, pattern: str, mode: str) -> None:
 def _xargs(root: Path, processes: int) -> None:
     command = ["xargs", "-d", "\n", "-P", str(processes), "-I{}", ripgrep.binary(), "--files-with-matches", "--regexp={}", "./"]
     subprocess.run(command, cwd=root, input="\n".join(AT_ONCE), text=True, capture_output=True, check=False)
+
+
+def _run(runner: asyncio.Runner, box: Toolbox, pattern: str, mode: str) -> float:
+    return runner.run(_call(box, pattern, mode))
 
 
 async def _call(box: Toolbox, pattern: str, mode: str) -> float:

@@ -29,7 +29,7 @@ def opened(root, name):
         known = episodes.sources(root)
         return list(whole(trajectories.page([(source, 1) for source in known[:2]], instance_id(1))))
     page = {
-        "report": lambda: report.page(root),
+        "report": lambda: report.screen(root),
         "experiments": lambda: experiments.page(root, read.experiments(root)),
     }[name]
     return list(whole(page()))
