@@ -15,7 +15,7 @@ from fusesearch.reporting.table import ABSENT, MINUS, Row, Table
 
 HEADINGS = {f"{level}_recall@{k}": f"{level} R@{k}" for level in ("file", "function") for k in (1, 5)}
 UNSEEN = "Repositories that nobody looked at"
-BY_HAND = ("Verified again", "Loc-Bench", "Other languages: Multi-SWE-bench", "With the lexicon", "Confidence on real issues")
+BY_HAND = ("Loc-Bench", "Other languages: Multi-SWE-bench", "With the lexicon", "Confidence on real issues")
 """Sections whose tables are in ``text.md``."""
 HISTORIES = "Public histories, before and after"
 TITLES = {"verified": "SWE-bench Verified", "lite": "SWE-bench Lite"}
