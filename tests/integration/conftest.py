@@ -8,6 +8,7 @@ from fusesearch.agents.parsing import format_answer, format_calls
 from fusesearch.core.config import parse_params
 from fusesearch.core.schema import Answer, Instance, Location, Truth
 from fusesearch.core.storage import write_instances
+from fusesearch.search.snapshots import SnapshotStore
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.git import committed, git
 
@@ -92,6 +93,14 @@ def instances(tmp_path):
     ]
     write_instances(tmp_path / "rl.parquet", rows)
     return tmp_path / "rl.parquet"
+
+
+@pytest.fixture(scope="module")
+def repository(request, tmp_path_factory):
+    """The snapshot of a commit with the files in ``FILES`` of the test's module."""
+    folder = tmp_path_factory.mktemp("tree")
+    committed(folder, request.module.FILES)
+    return SnapshotStore(tmp_path_factory.mktemp("cache")).repository(folder, "HEAD")
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Agentless over a real git repository with the real parsing of replies: what it asks, what it answers, how it ends."""
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,8 +10,7 @@ from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.localizers.agentless import AgentlessLocalizer, Settings
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.registry import make_localizer
-from fusesearch.search.snapshots import SnapshotStore
-from tests.fakes.git import committed, write
+from tests.fakes.git import write
 
 ISSUE = "`Basket.total` forgets the discount when `apply_discount` is called twice.\n\n### Code ###\n```\nBasket().total()\n```\n"
 SHOP = '''\
@@ -42,14 +40,6 @@ FILES = {
     "tools/release.py": "def release():\n    pass\n",
     "README.md": "# Shop\n",
 }
-
-
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("shop")
-    committed(folder, FILES)
-    store = SnapshotStore(tmp_path_factory.mktemp("cache"))
-    return store.repository(folder / ".git", "HEAD")
 
 
 def question(prompt: str) -> str:

@@ -13,8 +13,6 @@ from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.cosil import CoSilLocalizer, Settings
 from fusesearch.localizers.cosil.tools import SearchTools, read_call
-from fusesearch.search.snapshots import SnapshotStore
-from tests.fakes.git import committed
 
 ISSUE = "`Basket.total` is wrong when `round_price` gets half a cent.\n\n### Text ###\nSee `price_of`."
 FILES = {
@@ -60,13 +58,6 @@ function: Basket.nothing
 ```
 """
 FOUND = "```\nshop/basket.py\nshop/prices.py\n```"
-
-
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("shop")
-    committed(folder, FILES)
-    return SnapshotStore(tmp_path_factory.mktemp("cache")).repository(folder / ".git", "HEAD")
 
 
 MARKS = {

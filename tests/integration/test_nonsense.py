@@ -10,10 +10,8 @@ from fusesearch.core.errors import ModelUnavailable
 from fusesearch.core.schema import Instance
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.registry import LOCALIZERS, make_localizer
-from fusesearch.search.snapshots import SnapshotStore
 from tests.fakes.encoder import shared_encoder
 from tests.fakes.endpoint import Endpoint
-from tests.fakes.git import committed
 from tests.fakes.nonsense import nonsense
 
 FILES = {
@@ -21,13 +19,6 @@ FILES = {
     "shop/tests/test_basket.py": "def test():\n    pass\n",
 }
 STOPS = ("answer", "no_answer", "max_turns", "max_context")
-
-
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("shop")
-    committed(folder, FILES)
-    return SnapshotStore(tmp_path_factory.mktemp("cache")).repository(folder, "HEAD")
 
 
 INSTANCE = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="`Basket.total` is too low.")

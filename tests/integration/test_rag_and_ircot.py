@@ -11,9 +11,7 @@ from fusesearch.evaluation.answers import score_answer
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.registry import make_localizer
 from fusesearch.localizers.retrieval.passages import MOST
-from fusesearch.search.repository import Repository
 from tests.fakes.endpoint import Endpoint
-from tests.fakes.git import committed
 
 FILES = {
     "yard/__init__.py": "from yard.cranes import hoist\n",
@@ -29,13 +27,6 @@ TRUTH = Truth(
     expected=Expected(family="constant", kind="value", values=["4211"], evidence=["yard/limits.py:3"], hops=2),
 )
 INSTANCE = Instance(instance_id="i", repo="o/yard", base_commit="c", problem_statement=QUESTION)
-
-
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("yard")
-    committed(folder, FILES)
-    return Repository(folder)
 
 
 def answered(name, repository, reply, faults=None, context_tokens=None, **agent):

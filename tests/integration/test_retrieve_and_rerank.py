@@ -21,7 +21,6 @@ from fusesearch.localizers.searcher import SearchOptions
 from fusesearch.localizers.swerank import UNREADABLE, candidates_of
 from fusesearch.localizers.swerank import encoder as encoders
 from fusesearch.search.repository import Repository
-from fusesearch.search.snapshots import SnapshotStore
 from tests.fakes.commands import app
 from tests.fakes.encoder import shared_encoder, tiny_encoder
 from tests.fakes.git import committed
@@ -46,13 +45,6 @@ FILES = {
     "shop/tests/test_basket.py": "def test_total():\n    pass\n",
     "README.md": "# Shop\n",
 }
-
-
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("shop")
-    committed(folder, FILES)
-    return SnapshotStore(tmp_path_factory.mktemp("cache")).repository(folder, "HEAD")
 
 
 def made(name, tmp_path, reply=None, **agent):

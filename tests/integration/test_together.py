@@ -40,12 +40,6 @@ FILES = {
 ISSUE = "`Basket.total` is wrong: it counts the stock of the basket twice."
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    committed(tmp_path / "shop", FILES)
-    return SnapshotStore(tmp_path / "cache").repository(tmp_path / "shop", "HEAD")
-
-
 async def run(name: str, repository: Repository, reply: str, folder: Path, **settings):
     instance = Instance(instance_id="o__n-1", repo="o/n", base_commit="c", problem_statement=ISSUE)
     with Endpoint(lambda request: {"role": "assistant", "content": reply}) as endpoint:

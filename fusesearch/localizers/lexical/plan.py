@@ -11,53 +11,26 @@ TIGHT_OUTPUT_CHARS = 4000
 
 @dataclass(frozen=True)
 class Plan:
-    """Limits of one episode."""
+    """Limits of one episode; by default those for generous limits of tools."""
 
-    compact: bool  # the policy for tight limits
-    turns: int  # assistant messages, the answer included
-    calls: int  # calls altogether, roughly: no turn starts once they are used
-    first_look: int  # calls before the search narrows down
-    names: int  # identifiers to look up
-    group: int  # identifiers in one call
-    paths: int  # files of tracebacks and of the text to look up
-    words: int  # words to count over the repository
-    outlines: int  # files whose definitions and matching lines to list
-    reads: int  # definitions to read
-    read_lines: int  # lines of one read_file call
-    follows: int  # callees to look up
-    functions: int  # functions in the answer, plus one if the best only wraps it
+    compact: bool = False  # the policy for tight limits
+    turns: int = 12  # assistant messages, the answer included
+    calls: int = 16  # calls altogether, roughly: no turn starts once they are used
+    first_look: int = 8  # calls before the search narrows down
+    names: int = 8  # identifiers to look up
+    group: int = 4  # identifiers in one call
+    paths: int = 4  # files of tracebacks and of the text to look up
+    words: int = 12  # words to count over the repository
+    outlines: int = 3  # files whose definitions and matching lines to list
+    reads: int = 3  # definitions to read
+    read_lines: int = 60  # lines of one read_file call
+    follows: int = 6  # callees to look up
+    functions: int = 2  # functions in the answer, plus one if the best only wraps it
 
 
-COMPACT = Plan(
-    compact=True,
-    turns=4,
-    calls=24,
-    first_look=8,
-    names=4,
-    group=1,
-    paths=1,
-    words=0,
-    outlines=0,
-    reads=2,
-    read_lines=10,
-    follows=4,
-    functions=1,
-)
-FULL = Plan(
-    compact=False,
-    turns=12,
-    calls=16,
-    first_look=8,
-    names=8,
-    group=4,
-    paths=4,
-    words=12,
-    outlines=3,
-    reads=3,
-    read_lines=60,
-    follows=6,
-    functions=2,
-)
+FULL = Plan()
+COMPACT = Plan(compact=True, turns=4, calls=24, names=4, reads=2, read_lines=10, follows=4, functions=1)
+"""What :class:`~fusesearch.localizers.lexical.compact.Compact` does not use keeps its default."""
 
 
 def plan_for(tools: Tools, agent: Agent) -> Plan:

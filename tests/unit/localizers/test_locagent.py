@@ -48,9 +48,9 @@ def sum_up(items):
 }  # fmt: skip
 
 
-@pytest.fixture
-def repository(tmp_path):
-    return Repository(write(tmp_path / "repo", FILES))
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    return Repository(write(tmp_path_factory.mktemp("shop"), FILES))
 
 
 @pytest.fixture
@@ -275,12 +275,6 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=40).map("\n".join))
-def test_any_answer_is_read_without_error_and_names_each_place_once(shop, text):
-    found = [location.entity for location in read_answer(text, Namer(shop)).modify]
+def test_any_answer_is_read_without_error_and_names_each_place_once(repository, text):
+    found = [location.entity for location in read_answer(text, Namer(repository)).modify]
     assert len(found) == len(set(found)) <= 200
-
-
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory):
-    root = tmp_path_factory.mktemp("shop")
-    return Repository(write(root, FILES))
