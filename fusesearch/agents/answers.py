@@ -48,7 +48,8 @@ def format_values(values: Iterable[str]) -> str:
 def share_right(values: Sequence[str], expected: Expected) -> float:
     """How much of the expected answer ``values`` hold, in [0, 1]. Several values where one is asked for are wrong."""
     if expected.kind == "set":
-        return _f1(_entities(values), _entities(expected.values))
+        given, true = _entities(values), _entities(expected.values)
+        return 2 * len(given & true) / (len(given) + len(true)) if given else 0.0
     if len(values) != len(expected.values):
         return 0.0
     if expected.kind == "value":
@@ -56,8 +57,8 @@ def share_right(values: Sequence[str], expected: Expected) -> float:
     if expected.kind == "entity":
         return _share_of_entity(values[0], expected.values[0])
     error, place = expected.values
-    given = {"::" in value or "/" in value: value for value in values}
-    return 0.5 * (given.get(False, "").rpartition(".")[2] == error) + 0.5 * (_entity(given.get(True, "")) == _entity(place))
+    parts = {"::" in value or "/" in value: value for value in values}
+    return 0.5 * (parts.get(False, "").rpartition(".")[2] == error) + 0.5 * (_entity(parts.get(True, "")) == _entity(place))
 
 
 def _share_of_entity(given: str, true: str) -> float:
@@ -65,10 +66,6 @@ def _share_of_entity(given: str, true: str) -> float:
     if found is None or wanted is None or found.path != wanted.path:
         return 0.0
     return 0.5 + 0.5 * (found.function == wanted.function)
-
-
-def _f1(given: set[str], true: set[str]) -> float:
-    return 2 * len(given & true) / (len(given) + len(true)) if given else 0.0
 
 
 def _entities(values: Iterable[str]) -> set[str]:

@@ -386,22 +386,18 @@ class Definitions:
     def _read(self, path: str) -> Module | None:
         if path not in self._visible:
             return None
-        text = self._text(path)
+        try:
+            text = self._repository.read_text(path)
+        except RepositoryError:
+            text = ""
+        self._left -= len(text)
+        if self._left < 0:
+            raise TooMuchError
         tree = parse(text)
         try:
             return Module(path, text, tree) if tree is not None else None
         except RecursionError:
             return None
-
-    def _text(self, path: str) -> str:
-        try:
-            text = self._repository.read_text(path)
-        except RepositoryError:
-            return ""
-        self._left -= len(text)
-        if self._left < 0:
-            raise TooMuchError
-        return text
 
     def _count(self) -> None:
         self._steps -= 1

@@ -84,25 +84,18 @@ def effective(bindings: list[Bound]) -> list[Bound]:
             continue
         if isinstance(bound.node, ast.AnnAssign) and bound.node.value is None and bindings[1:]:
             continue
-        kept = [one for one in kept if not _runs_after(bound, one) and not (_is_none(one.node) and one.branches)]
+        # it runs whenever an earlier one does whose blocks begin with its own
+        kept = [one for one in kept if bound.branches != one.branches[: len(bound.branches)]]
+        kept = [one for one in kept if not (_is_none(one.node) and one.branches)]
         kept.append(bound)
     return kept or bindings[-1:]
 
 
-def _runs_after(later: Bound, earlier: Bound) -> bool:
-    """Whether a statement runs whenever an earlier one does: its blocks are around that one too."""
-    return later.branches == earlier.branches[: len(later.branches)]
-
-
 def is_added(node: FunctionNode) -> bool:
-    """Whether a decorator adds the function to an earlier one of its name, as ``@name.setter`` does."""
-    return any(_adds(decorator, node.name) for decorator in node.decorator_list)
-
-
-def _adds(decorator: ast.expr, name: str) -> bool:
-    """``overload``, and what adds to a property or a dispatcher of that name."""
-    chain = chain_of(decorator.func if isinstance(decorator, ast.Call) else decorator) or ("",)
-    return chain[-1] == "overload" or (len(chain) == 2 and chain[0] == name)
+    """Whether a decorator adds the function to an earlier one: ``@name.setter``, ``@name.register``, ``@overload``."""
+    called = (decorator.func if isinstance(decorator, ast.Call) else decorator for decorator in node.decorator_list)
+    chains = (chain_of(one) or ("",) for one in called)
+    return any(chain[-1] == "overload" or (len(chain) == 2 and chain[0] == node.name) for chain in chains)
 
 
 def _is_none(node: ast.stmt) -> bool:

@@ -163,7 +163,8 @@ class _Finder:
 
     def _callers(self, name: str, code: str = "") -> Finding:
         (found,) = self._one(name, self._named(name, callables=True), "definition")
-        if isinstance(found.node, FunctionNode) and _is_property(found.node):
+        decorators = found.node.decorator_list if isinstance(found.node, FunctionNode) else []
+        if any((chain_of(one) or ("",))[-1] in ("property", "cached_property") for one in decorators):
             raise Unclear(f"`{name}` is a property: it is read, not called.", [found])
         uses = Callers(self.definitions, found).uses()
         calls = [use for use in uses.calls if use.entity != found.entity]
@@ -496,10 +497,6 @@ def _literal(node: ast.expr) -> str | None:
         return repr(ast.literal_eval(node))[:MAX_CHARS]
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
-
-
-def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return any((chain_of(one) or ("",))[-1] in ("property", "cached_property") for one in node.decorator_list)
 
 
 def _changed(node: ast.AST) -> tuple[str, ...] | None:

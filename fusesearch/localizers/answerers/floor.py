@@ -82,8 +82,9 @@ class Prior:
     def __init__(self, known: Iterable[Expected]) -> None:
         self._counts: dict[tuple[str, str], Counter[tuple[str, ...]]] = {}
         for expected in known:
+            kind = "inherited" if expected.family == "overrides" and expected.kind == "entity" else expected.family
             for subject in ("", expected.subject):
-                self._counts.setdefault((_kind_of(expected), subject), Counter())[tuple(expected.values)] += 1
+                self._counts.setdefault((kind, subject), Counter())[tuple(expected.values)] += 1
 
     def answer(self, text: str) -> list[str]:
         """The values that are most often right for such a question."""
@@ -93,7 +94,3 @@ class Prior:
         subject = names.get("parameter") or names.get("method") or names.get("name", "").rpartition(".")[2]
         found = self._counts.get((kind, subject)) or self._counts.get((kind, ""))
         return list(found.most_common(1)[0][0]) if found else []
-
-
-def _kind_of(expected: Expected) -> str:
-    return "inherited" if expected.family == "overrides" and expected.kind == "entity" else expected.family

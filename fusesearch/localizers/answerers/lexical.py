@@ -123,8 +123,9 @@ class _Programs:
             return []
         names = list(words)[: self.calls]
         outputs = yield [_grep(rf"^\s*{word}\b[^=]*=[^=]") for word in names]
+        folders = set(found.path.split("/"))
         for output in outputs:
-            hits = sorted(_hits(output), key=lambda hit: (hit.path != found.path, -_shared(hit.path, found.path)))
+            hits = sorted(_hits(output), key=lambda hit: (hit.path != found.path, -len(folders & set(hit.path.split("/")))))
             for hit in hits:
                 if match := re.match(rf"\s*\w+[^=]*=\s*{LITERAL}", hit.text):
                     return [match["value"]]
@@ -294,10 +295,6 @@ def _imported(hit: Hit, name: str) -> tuple[tuple[str, ...], str] | None:
 
 def _last(name: str) -> str:
     return name.rpartition(".")[2]
-
-
-def _shared(first: str, second: str) -> int:
-    return len(set(first.split("/")) & set(second.split("/")))
 
 
 def _grep(pattern: str, path: str = "") -> Call:

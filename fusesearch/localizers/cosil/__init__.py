@@ -94,15 +94,14 @@ class FileSearch:
     async def _corrected(self, reply: str) -> list[str]:
         """Ask for the list once more. If no name matches a file, take the files with the most similar names."""
         turn = await self.interview.ask(render(__package__, "format", reply=reply[:_MAX_REPLY_CHARS]), system="")
-        read = await asyncio.to_thread(self._read, turn.text)
-        return read or await asyncio.to_thread(self._closest, turn.text)
+        if read := await asyncio.to_thread(self._read, turn.text):
+            return read
+        names = read_paths(turn.text, self.settings.top_files)
+        close = [await asyncio.to_thread(close_path, name, self.files) for name in names]
+        return list(dict.fromkeys(filter(None, close)))
 
     def _read(self, text: str) -> list[str]:
         return read_files(text, self.settings.top_files, self.files, self._known)
-
-    def _closest(self, text: str) -> list[str]:
-        names = read_paths(text, self.settings.top_files)
-        return list(dict.fromkeys(path for name in names if (path := close_path(name, self.files))))
 
 
 class FunctionSearch:

@@ -30,7 +30,8 @@ class Survey:
         steps = self._locate() if turn * calls < self.plan.first_look else []
         unasked = [step for step in steps if call_key(*step) not in asked]
         if not unasked or turn > 0:
-            narrower = self._outline() + self._inspect() + self._follow()
+            best = self.ranking.best_functions()[: self.plan.reads]
+            narrower = self._outline() + [step for definition in best for step in self._read(definition)] + self._follow(best)
             unasked += [step for step in narrower if call_key(*step) not in asked]
         return list({call_key(*step): step for step in unasked}.values())[:calls]
 
@@ -61,10 +62,6 @@ class Survey:
         matching = [f"(?i){pattern}"] if pattern else []
         return [grep(wanted, path) for path in self.ranking.best_files(self.plan.outlines) for wanted in (OUTLINE, *matching)]
 
-    def _inspect(self) -> list[Step]:
-        best = self.ranking.best_functions()[: self.plan.reads]
-        return [step for definition in best for step in self._read(definition)]
-
     def _read(self, definition: Definition) -> list[Step]:
         """Read a definition, or its next part if only its docstring was seen."""
         seen, lines = self.evidence.text_of(definition), self.plan.read_lines
@@ -74,9 +71,8 @@ class Survey:
             return [read(definition.path, seen[-1][0] + 1, seen[-1][0] + lines)]
         return []
 
-    def _follow(self) -> list[Step]:
+    def _follow(self, best: list[Definition]) -> list[Step]:
         """Find the functions that the best definitions call, and the callers of the best definitions."""
-        best = self.ranking.best_functions()[: self.plan.reads]
         names = [name for definition in best for name in callees(self.evidence, definition)]
         unknown = [name for name in dict.fromkeys(names) if not self.evidence.defined(name)]
         return find_definitions(unknown[: self.plan.follows], self.plan.group) + [find_callers(d, everywhere=True) for d in best]

@@ -115,7 +115,7 @@ class _Reading:
         heads = [one for one in heads if (one.path, one.lines) not in full]
         outlines = self._outlines(functions, heads, self._room - _size(functions) - _size(heads))
         excerpts = [*functions, *heads, *outlines]
-        text = _text(excerpts)
+        text = "\n\n".join(_pieces(excerpts))
         return Context(excerpts=excerpts, text=text, tokens=tokens_of(text), budget=self._budget)
 
     def _candidates(self) -> list[Location]:
@@ -300,11 +300,6 @@ def _unlikeliness(location: Location) -> float:
 def _safe(line: str) -> str:
     line = line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]}…"
     return line if line.isprintable() else "\t".join(map(printable, line.split("\t")))
-
-
-def _text(excerpts: Sequence[Excerpt]) -> str:
-    """All excerpts, with an empty line between two."""
-    return "\n\n".join(_pieces(excerpts))
 
 
 def _pieces(excerpts: Sequence[Excerpt]) -> Iterator[str]:

@@ -62,7 +62,7 @@ class WholeTree:
         """The columns known so far."""
         matches, history, path = self.matches, self.history, self.matches.paths[file]
         parts = path.split("/")
-        idf = {word: matches.idf(word) for word in self._has(file)}
+        idf = {word: matches.idf(word) for word in matches.words if _contains(matches.hits[word].files, file)}
         rare = sorted(idf, key=lambda word: -idf[word] * matches.words[word])[:3]
         columns = {name: matches.scores[name][file] / self._tops[name] for name in SCORES}
         columns |= {name: column[file] for name, column in self.columns.items() if file in column}
@@ -85,10 +85,6 @@ class WholeTree:
         if rare:
             self.reasons[file].append((0.1, f"shares the words {', '.join(rare)} with the issue"))
         return Candidate(path, None, columns, self.reasons[file])
-
-    def _has(self, file: int) -> list[str]:
-        hits = self.matches.hits
-        return [word for word in self.matches.words if _contains(hits[word].files, file)]
 
     def _prior(self, file: int) -> float:
         value = {name: column.get(file, 0.0) for name, column in self.columns.items()}
