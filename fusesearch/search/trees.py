@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -19,18 +20,18 @@ _PAGE = 4096  # smallest size of a file or folder on common file systems
 _ATTEMPTS = 10
 
 
+@dataclass
 class TreeBuilder:
     """Builds trees in ``cache_dir`` from the objects of ``git``.
 
     ``obtain``, if given, gets the tree and its blobs before they are read, so that a partial clone can fetch them.
     """
 
-    def __init__(self, cache_dir: Path, git: Git, obtain: Callable[[str, set[str]], None] | None = None) -> None:
-        self.cache_dir = cache_dir
-        self.git = git
-        self.obtain = obtain
-        self.added = 0
-        """Approximate bytes on disk added so far."""
+    cache_dir: Path
+    git: Git
+    obtain: Callable[[str, set[str]], None] | None = None
+    added: int = field(default=0, init=False)
+    """Approximate bytes on disk added so far."""
 
     def build(self, tree_id: str, final: Path) -> None:
         """Make the folder ``final``, completely or not at all. Raises :class:`RepositoryError` on failure."""

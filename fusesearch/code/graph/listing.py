@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from fusesearch.code.graph.code_graph import DIRECTORY, ROOT, CodeGraph, path_of
 from fusesearch.core.config import Tools
@@ -64,12 +65,12 @@ class Page:
         return Outcome("\n".join([*self._lines, *notice]), list(self._entities))
 
 
+@dataclass
 class Listing:
     """Shows nodes of one snapshot."""
 
-    def __init__(self, repository: Repository, graph: CodeGraph) -> None:
-        self.repository = repository
-        self.graph = graph
+    repository: Repository
+    graph: CodeGraph
 
     def code(self, node: str) -> list[str]:
         """Lines of a file, class or function; empty if the file cannot be read."""

@@ -6,6 +6,7 @@ After arXiv 2503.22424, section 3, and the behaviour of its public repository.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -66,15 +67,14 @@ class CoSilLocalizer(AskingLocalizer):
         interview.answer(Answer(modify=ranked(locations, candidates)))
 
 
+@dataclass
 class FileSearch:
     """Asks for files with the tree shown, then for a new ranking with their imports shown."""
 
-    def __init__(self, interview: Interview, outlines: Outlines, files: list[str], settings: Settings) -> None:
-        self.interview = interview
-        self.outlines = outlines
-        self.files = files
-        self.settings = settings
-        self._known = frozenset(files)
+    interview: Interview
+    outlines: Outlines
+    files: list[str]
+    settings: Settings
 
     async def run(self) -> list[str]:
         """Files, most likely first; empty if the model named no existing file."""
@@ -101,7 +101,7 @@ class FileSearch:
         return list(dict.fromkeys(filter(None, close)))
 
     def _read(self, text: str) -> list[str]:
-        return read_files(text, self.settings.top_files, self.files, self._known)
+        return read_files(text, self.settings.top_files, self.files, frozenset(self.files))
 
 
 class FunctionSearch:

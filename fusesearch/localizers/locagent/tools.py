@@ -7,6 +7,7 @@ the more it shows: one exact match whole, up to three whole or outlined, more as
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -32,13 +33,13 @@ _KINDS = ("class ", "function ", "method ", "def ")
 _NO_TESTS = "tests are left out: look for what they test"
 
 
+@dataclass
 class GraphTools:
     """The three tools, for any number of concurrent episodes. The first call waits for the graph."""
 
-    def __init__(self, repository: Repository, limits: Tools, cache: Path | None = None) -> None:
-        self.repository = repository
-        self.limits = limits
-        self.cache = cache
+    repository: Repository
+    limits: Tools
+    cache: Path | None = None
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """Run one call. A model's fault is a result with ``error``. Raises :class:`RepositoryError` without a graph."""

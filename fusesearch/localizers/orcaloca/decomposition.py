@@ -7,6 +7,7 @@ each from 0 to 100, and the best above a threshold are searched next. Every resu
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from fusesearch.agents.prompts import render
 from fusesearch.code.graph.code_graph import CLASS, FILE, FUNCTION, last_name, name_of, path_of
@@ -27,16 +28,15 @@ PIECES_PER_REQUEST = 8
 Ask = Callable[[str], Awaitable[str]]
 
 
+@dataclass
 class Decomposer:
     """Finds what to search next. ``ask`` sends a prompt of about ``chars`` characters, at most ``requests`` times."""
 
-    def __init__(self, searches: Searches, issue: str, ask: Ask, requests: int, chars: int) -> None:
-        self.searches = searches
-        self.graph = searches.graph
-        self.issue = issue
-        self.ask = ask
-        self.requests = requests
-        self.chars = chars
+    searches: Searches
+    issue: str
+    ask: Ask
+    requests: int
+    chars: int
 
     async def further(self, action: Action, meaning: Meaning) -> list[tuple[Action, int]]:
         """Actions that a result leads to, with priorities."""
@@ -47,18 +47,18 @@ class Decomposer:
         node = meaning.nodes[0]
         inner = [(found, DECOMPOSED) for found in await self._members(node)]
         file = Action.of("search_file_contents", file_name=path_of(node).rpartition("/")[2], directory_path=_folder(node))
-        return [*inner, *([] if self.graph.type_of(node) == FILE else [(file, RELATED_FILE)])]
+        return [*inner, *([] if self.searches.graph.type_of(node) == FILE else [(file, RELATED_FILE)])]
 
     async def _members(self, node: str) -> list[Action]:
-        kind = self.graph.type_of(node)
+        kind = self.searches.graph.type_of(node)
         if kind not in (CLASS, FILE):
             return []
-        pieces = [member for member in self.graph.members(node) if self.graph.type_of(member) == FUNCTION]
+        pieces = [member for member in self.searches.graph.members(node) if self.searches.graph.type_of(member) == FUNCTION]
         return [_search(found) for found in (await self._scored(pieces))[: TOP_METHODS if kind == CLASS else TOP_FUNCTIONS]]
 
     async def _meanings(self, nodes: tuple[str, ...]) -> list[Action]:
         """All files or classes of a name. Of functions, the best, or the top few if more than that are good."""
-        functions = [node for node in nodes if self.graph.type_of(node) == FUNCTION]
+        functions = [node for node in nodes if self.searches.graph.type_of(node) == FUNCTION]
         if not functions:
             return [_search(node) for node in nodes[:MAX_PIECES]]
         ranked = await self._scored(functions)

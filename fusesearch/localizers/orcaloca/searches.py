@@ -165,13 +165,13 @@ class Searches:
                 pending += [(member, level + 1) for member in reversed(self.graph.members(node))]
 
 
+@dataclass
 class SearchTools:
     """The searches as tools of the loop, so that their results are counted as for every localizer."""
 
-    def __init__(self, repository: Repository, limits: Tools, cache: Path | None = None) -> None:
-        self.repository = repository
-        self.limits = limits
-        self.cache = cache
+    repository: Repository
+    limits: Tools
+    cache: Path | None = None
 
     async def searches(self) -> Searches:
         """The searches, once the graph is built. Raises :class:`RepositoryError` if that fails."""
