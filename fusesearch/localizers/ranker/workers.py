@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count
 
-from fusesearch.code.parsing import answer_all, ask_server, start_server
 from fusesearch.core.stopping import check
 from fusesearch.localizers.ranker.facts import analyse
 
@@ -41,6 +40,8 @@ def analysed(sources: Iterator[Source], size: int) -> Iterator[tuple[bytes, byte
             check()
             yield digest, analyse(path, text_of(data))
         return
+    from fusesearch.code.parsing import ask_server, start_server  # an answer from an index starts no process
+
     results: queue.Queue[tuple[bytes, bytes] | None] = queue.Queue(maxsize=1000)
     lock, stopped = threading.Lock(), threading.Event()
     processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -96,6 +97,8 @@ def text_of(data: bytes) -> str:
 
 def serve() -> None:
     """The worker: answer paths and contents with the facts of each."""
+    from fusesearch.code.parsing import answer_all
+
     gc.disable()  # it walks every syntax tree as it grows: four times the time of a parse
     numbers = count(1)
 
