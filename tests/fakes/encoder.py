@@ -35,7 +35,7 @@ def tiny_encoder(folder: Path, *, seed: int = 0, mode: str = "mean_tokens", pref
     )  # fmt: skip
     fast.save_pretrained(folder)
     BertModel(config).save_pretrained(folder)
-    rows = [{"path": path, "type": f"sentence_transformers.models.{kind}"} for path, kind in MODULES.items()]
+    rows = [{"name": kind, "path": path, "type": f"sentence_transformers.models.{kind}"} for path, kind in MODULES.items()]
     keep(folder, "modules.json", rows)
     keep(folder, "1_Pooling/config.json", {"word_embedding_dimension": SIZE, f"pooling_mode_{mode}": True})
     keep(folder, "sentence_bert_config.json", {"max_seq_length": tokens, "do_lower_case": False})

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_TOKENS = 1024
 """Of a text, as in SweRank's evaluation; fewer where the encoder takes fewer."""
-BATCH_TOKENS = 8192
+BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}
 _TOKEN_CHARS = 100  # longer words are rare: so much of a text is read for each token that counts
 
 _MODULES = ["Transformer", "Pooling", "Normalize"]
@@ -107,7 +107,7 @@ class Encoder:
             try:
                 while order:
                     check()
-                    batch = order[-max(BATCH_TOKENS // max(len(cut[order[-1]]), 1), 1) :]
+                    batch = order[-max(BATCH_TOKENS[self._device] // max(len(cut[order[-1]]), 1), 1) :]
                     del order[-len(batch) :]
                     padded = self._tokenizer.pad({"input_ids": [cut[number] for number in batch]}, return_tensors="pt")
                     with torch.inference_mode():
