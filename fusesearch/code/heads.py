@@ -45,9 +45,10 @@ def _after_mark(lines: Sequence[str], number: int, limit: int) -> int:
         return 0
     depth, text = 0, text[mark.end() :] if text.startswith("@") else text.removeprefix("#")
     for last in range(number, limit + 1):
+        filled = len(text.rstrip(")] \r"))
         for place, character in enumerate(text):
             depth += (character in "([") - (character in ")]")
-            if depth <= 0 and text[place:].lstrip(")] \r"):
+            if depth <= 0 and place < filled:
                 return 0 if last == number else last
         if depth <= 0:
             return last + 1

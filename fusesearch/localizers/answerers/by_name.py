@@ -35,6 +35,8 @@ def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Findin
     ``folder`` is where the index lies. Tests are not searched.
     """
     name = asked.names["name"].rpartition("::")[2]
+    if not words_of(name.rpartition(".")[2]):  # `_`
+        return None
     with Index(repository, folder) as index:
         tree = _Named(index, *name.rpartition(".")[::2])
         defined = list(tree.defined())

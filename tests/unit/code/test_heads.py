@@ -25,3 +25,8 @@ def test_comments_decorators_annotations_and_attributes_are_left_out(text, expec
     assert signature(lines, 1, len(lines)) == expected
     first, last = head(lines, 1, len(lines))
     assert 1 <= first <= last <= len(lines)
+
+
+def test_a_long_line_takes_no_longer_than_its_length():
+    lines = ["@x" + " " * 1_000_000, "[" + "]" * 1_000_000, "def f(): pass"]
+    assert signature(lines, 1, 3) == "def f(): pass"

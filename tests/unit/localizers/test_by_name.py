@@ -149,3 +149,4 @@ def test_without_a_call_and_for_other_questions_the_definitions_are_shown(tree, 
 def test_a_name_that_only_python_has_or_nothing_has_finds_nothing(tree, tmp_path):
     assert asked("where is `start` defined?", tree, tmp_path) is None
     assert asked("who calls nowhereAtAll?", tree, tmp_path) is None
+    assert asked("where is `_` defined?", tree, tmp_path) is None
