@@ -34,8 +34,8 @@ def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Findin
 
     ``folder`` is where the index lies. Tests are not searched.
     """
-    name = asked.names["name"].rpartition("::")[2]
-    if not words_of(name.rpartition(".")[2]):  # `_`
+    name = asked.names.get("name", "").rpartition("::")[2]
+    if not words_of(name.rpartition(".")[2]):  # such as `_`, or a question about code without a name
         return None
     with Index(repository, folder) as index:
         tree = _Named(index, *name.rpartition(".")[::2])

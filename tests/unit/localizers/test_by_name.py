@@ -2,7 +2,7 @@
 
 import pytest
 
-from fusesearch.localizers.answerers.asked import read
+from fusesearch.localizers.answerers.asked import Asked, read
 from fusesearch.localizers.answerers.by_name import by_name
 from fusesearch.localizers.answerers.certain import Finding
 from fusesearch.search.repository import Repository
@@ -150,3 +150,4 @@ def test_a_name_that_only_python_has_or_nothing_has_finds_nothing(tree, tmp_path
     assert asked("where is `start` defined?", tree, tmp_path) is None
     assert asked("who calls nowhereAtAll?", tree, tmp_path) is None
     assert asked("where is `_` defined?", tree, tmp_path) is None
+    assert by_name(Asked("raises", {"code": "f(1)"}), tree, tmp_path / "index") is None
