@@ -104,7 +104,9 @@ def _calibration(found: Mapping[str, Any]) -> list[Table]:
     caption = (
         f"Confidence in the first file, in percent. From {SURE} on: {percent(found['sure'])}% of the issues, "
         f"{sure}% of them right. "
-        f"Expected calibration error: {percent(found['expected_error'])} points"
+        f"Expected calibration error: {percent(found['expected_error'])} points; "
+        f"perfect confidences would show {percent(found['perfect']['mean'])} on average, "
+        f"and {percent(found['perfect']['high'])} or more in one draw of twenty"
     )
     return [Table(caption, ["confidence", "issues", "stated, mean", "right"], rows)]
 
