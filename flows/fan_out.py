@@ -39,7 +39,7 @@ LEAST = {"filter": 20, "evaluate": 400}
 def cluster_address() -> str:
     """``local``, ``HOST:PORT`` or ``ray://HOST:PORT``; empty if no cluster is named.
 
-    Raises :class:`ConfigError` if one is named and Ray is not installed, or it is no address; :class:`InfrastructureError` at
+    Raises :class:`ConfigError` if one is named and Ray is not installed, or it is not an address; :class:`InfrastructureError` at
     once where nobody listens, which Ray would try for minutes.
     """
     address = os.environ.get("FUSESEARCH_RAY", "")

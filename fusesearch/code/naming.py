@@ -232,8 +232,8 @@ def spelled(text: str, names: Collection[str], path: str = "") -> str:
     text = unwrapped(text[:MAX_CHARS])
     if text in names:
         return text
-    if begun := _begun(text, names):
-        return begun
+    if start := _start(text, names):
+        return start
     forms = list(dict.fromkeys(_forms(text, path)))
     for form in forms:
         if form in names or any(name.endswith(f".{form}") for name in names):
@@ -260,7 +260,7 @@ def _forms(text: str, path: str) -> Iterator[str]:
     yield from filter(None, (text, head))
 
 
-def _begun(text: str, names: Collection[str]) -> str:
+def _start(text: str, names: Collection[str]) -> str:
     """The longest name that ``text`` begins with."""
     whole = (name for name in names if text.startswith(name) and _STOP.match(text, len(name)))
     return max(whole, key=len, default="")

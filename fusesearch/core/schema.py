@@ -198,7 +198,7 @@ class Answer(Record):
     ``confidence`` is the probability that the first file is right, from localizers that can tell. ``places`` is the same
     ranking by file, of the ranker when people ask: ``modify`` is the set with the highest expected F1, and what is scored.
     The answer of a question has ``values``, the entries of its section, and ``text``, the whole section. ``outcome`` is set where
-    ``text`` is no answer: ``candidates`` that the code does not tell apart, or ``passages`` to read, both in ``related``.
+    ``text`` is not an answer: ``candidates`` that the code does not tell apart, or ``passages`` to read, both in ``related``.
     """
 
     modify: list[Location] = Field(default_factory=list)

@@ -2,7 +2,7 @@
 
 A cell is a run of :func:`fusesearch.evaluation.harness.evaluate`, so finished episodes are in its journal and a killed grid
 goes on where it was. A finished cell is opened again only for episodes it lacks (more runs, more instances, or errored ones
-that are to be tried again); its scores are made anew from its trajectories when truth or accepted answers have changed.
+that are to be tried again); its scores are made again from its trajectories when truth or accepted answers have changed.
 """
 
 from __future__ import annotations

@@ -292,7 +292,7 @@ def ask(
     """The answer to ``question`` about the directory ``repo``, as on the command line; see :func:`localize`.
 
     ``answer.values`` are its entries, ``answer.text`` says it in words. ``answer.outcome`` is empty for an answer; ``candidates``
-    and ``passages`` are none, and stand in ``answer.related``.
+    and ``passages`` say that this is not one; what they name stands in ``answer.related``.
     """
     folder = Path(checkpoint) if checkpoint is not None else None
     searcher = choose_answerer(SearchOptions(model, base_url, None, folder, localizer, max_turns=max_turns))

@@ -117,5 +117,5 @@ def _malformed(value: str) -> str | None:
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        return "holds characters that are no valid Unicode"
+        return "holds characters that are not valid Unicode"
     return None

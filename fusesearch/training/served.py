@@ -79,7 +79,7 @@ def _on_disk(checkpoint: Path | str) -> Path:
         return Path(snapshot_download(str(checkpoint)))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ArtifactError(f"{checkpoint} is no folder and cannot be downloaded from the hub ({reason})") from None
+        raise ArtifactError(f"{checkpoint} is not a folder and cannot be downloaded from the hub ({reason})") from None
 
 
 def make(episodes: Episodes, ids: list[str], step: int, policy: Policy) -> Batch:

@@ -296,7 +296,7 @@ class Servers:
 def server_options(options: Sequence[str]) -> argparse.Namespace:
     """What the stage and ``doctor`` have to know of the options of ``vllm serve``.
 
-    Raises :class:`ConfigError` for a value that is none.
+    Raises :class:`ConfigError` for a value that cannot be read.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--gpu-memory-utilization", type=float, default=UTILIZATION)

@@ -84,7 +84,7 @@ def test_a_teacher_without_an_endpoint_is_served_by_the_stage(
 
 def test_a_checkpoint_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
     with (
-        pytest.raises(ArtifactError, match="nowhere is no folder and cannot be downloaded from the hub"),
+        pytest.raises(ArtifactError, match="nowhere is not a folder and cannot be downloaded from the hub"),
         served("nowhere", Compute(), tmp_path, "float32"),
     ):
         pass

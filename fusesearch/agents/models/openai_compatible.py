@@ -134,7 +134,7 @@ def _completion(response: Any, messages: list[Message], tools: list[dict[str, An
         calls = native_calls(message.tool_calls, [call.id for row in messages for call in row.tool_calls])
         usage = _usage(response, messages, text, seconds)
     except (AttributeError, TypeError, IndexError) as error:
-        raise MalformedReply(f"it is no completion ({error})") from None
+        raise MalformedReply(f"it is not a completion ({error})") from None
     thought = next((name for name in _REASONING if isinstance(extra.get(name), str)), None)
     if not calls and not text.strip() and thought:  # the server took all for reasoning
         text = text_of(extra.pop(thought))

@@ -71,7 +71,7 @@ class Service:
     async def call(self, name: str, arguments: dict[str, Any], session: ServerSession) -> CallToolResult:
         """Run one call. Errors become an error result of one line.
 
-        An empty string is no value for what may be left out, since some clients send every argument.
+        An empty string does not count as a value for what may be left out, since some clients send every argument.
         """
         required = TOOLS[name].required() if name in TOOLS else ("issue", "question")
         given = {key: value for key, value in arguments.items() if key in required or value not in ("", None)}

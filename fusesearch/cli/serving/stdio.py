@@ -85,7 +85,7 @@ class _Lines:
     """Lines of a descriptor, read by a daemon thread.
 
     The SDK (mcp 2.3) reads stdin in a thread that the loop waits for at its end, so Ctrl-C would wait for the next line. It drops
-    lines that are no message, and the client waits for an answer: those go to ``refuse`` instead, as errors.
+    lines that are not messages, and the client waits for an answer: those go to ``refuse`` instead, as errors.
     """
 
     refuse: Callable[[SessionMessage], Awaitable[None]]
@@ -112,7 +112,7 @@ class _Lines:
 
 
 class Refusal(JSONRPCError):
-    """An error for a line that is no message, with its id as it was written, if there is one."""
+    """An error for a line that is not a message, with its id as it was written, if there is one."""
 
     id: Any
 

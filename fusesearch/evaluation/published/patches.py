@@ -165,8 +165,8 @@ class PatchTally:
 def import_patches(
     patches: Iterable[Patch], instances: Mapping[str, Instance], repositories: Repositories, tally: PatchTally
 ) -> Iterator[Prediction]:
-    """What the patches of one submission modify, as predictions; one that locates nothing is an empty prediction,
-    and one that this machine cannot read for want of ``patch`` is none.
+    """What the patches of one submission modify, as predictions. A patch that locates nothing gives an empty prediction,
+    one that this machine cannot read for want of ``patch`` gives none.
 
     Patches for other instances are counted as unknown and left out. Raises :class:`DataError` if an instance has two patches, and
     :class:`RepositoryError` for a missing repository or base commit.

@@ -79,7 +79,7 @@ class _Named:
         for path, facts in self._having(f"k:{self.last}", word):
             ruby = path.endswith(RUBY)
             for span in _functions(facts, word if ruby else f"k:{self.last}"):
-                below = span.name.rstrip(_MARKS).rpartition(".")[2] == self.last  # its own head is no call
+                below = span.name.rstrip(_MARKS).rpartition(".")[2] == self.last  # its own head is not a call
                 body = FunctionSpan(span.start + below, span.end, span.name)
                 yield from self._lines_with("", path, body, r"[?!]?" if ruby else r"[?!]?[ \t]?\(")[:1]
 

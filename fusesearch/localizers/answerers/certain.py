@@ -128,7 +128,7 @@ class _Finder:
     def _value(self, name: str) -> Finding:
         named = [one for one in self._named(name) if isinstance(one.node, ast.Assign | ast.AnnAssign | ast.AugAssign)]
         if not named:
-            raise Unclear(f"`{name}` is no constant:", self._named(name))
+            raise Unclear(f"`{name}` is not a constant:", self._named(name))
         (found,) = self._one(name, named, "assignment")
         return self._value_of(found)
 

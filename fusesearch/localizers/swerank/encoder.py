@@ -149,7 +149,7 @@ def _loaded(name: str) -> Encoder:
         raise
     except Exception as error:  # httpx's, the hub's and the system's
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InfrastructureError(f"{name} is no folder here and cannot be had from the Hugging Face hub: {reason}") from error
+        raise InfrastructureError(f"{name} is not a folder here and cannot be had from the Hugging Face hub: {reason}") from error
 
 
 def _pooling(folder: Path) -> str:

@@ -170,7 +170,7 @@ def test_what_the_code_settles(shop, question, values):
         ("what is the default of size in shop.more.outer.Odd", "not certain", {"shop/more/outer.py::Odd"}),
         ("what is the value of CURRENT", "not set once", {"shop/money.py::CURRENT"}),
         ("what is the value of shop.money.TABLE", "not set once", {"shop/money.py::TABLE"}),
-        ("what is the value of tax", "is no constant", {"shop/money.py::tax"}),
+        ("what is the value of tax", "is not a constant", {"shop/money.py::tax"}),
         ("who calls shop.cart.Cart.sum", "may", {"shop/cart.py::Cart.total", "shop/lookup.py::lookup"}),
         ("who calls Cart.weight", "is a property", {"shop/cart.py::Cart.weight"}),
         ("which definition of total runs for an instance of Even", "not certain", {"shop/cart.py::Cart.total"}),

@@ -129,7 +129,7 @@ def test_a_name_is_a_folder_or_one_of_the_hub(tmp_path, monkeypatch):
         raise OSError("no network\nand so on")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", unreachable)
-    with pytest.raises(InfrastructureError, match=r"owner/name is no folder .*: no network$"):
+    with pytest.raises(InfrastructureError, match=r"owner/name is not a folder .*: no network$"):
         encoder_named("owner/name")
     made = tiny_encoder(tmp_path / "made")
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: str(made))

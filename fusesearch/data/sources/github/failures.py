@@ -73,7 +73,7 @@ def retries_of(config: GitHubSource, failed: Callable[[], None], pause: Callable
             limited = getattr(named.get("response"), "status", None) in _LIMITS
             if not limited:
                 failed()
-            try:  # a limit is no try
+            try:  # a limit does not count as a try
                 before = self.new(total=config.retries + 1) if limited else self
                 return cast("GithubRetry", GithubRetry.increment(before, *arguments, **named))
             except MaxRetryError as error:

@@ -151,7 +151,7 @@ class Synthetic:
 
 
 def without_common(instances: Sequence[Instance]) -> tuple[list[Instance], int]:
-    """The instances without surplus questions, in order, and how many those are. Instances that are no questions stay."""
+    """The instances without surplus questions, in order, and how many those are. Instances that are not questions stay."""
     families = Counter(row.truth.expected.family for row in instances if row.truth and row.truth.expected)
     answers: Counter[tuple[str, ...]] = Counter()
     kept = []
