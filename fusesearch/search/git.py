@@ -266,7 +266,11 @@ class Gits(LRUCache[str, Git]):
 
 def tracked_files(root: Path) -> list[bytes]:
     """Names of the files in the index of the work tree ``root``; none if git cannot list them within 20 seconds."""
-    command = git_command(root / ".git", "--work-tree=.", "ls-files", "-z")
+    git_dir = root / ".git"
+    read = (git_dir / name for name in ("HEAD", "commondir", "config", "index"))
+    if any(os.path.exists(path) and not os.path.isfile(path) for path in read):  # git would wait for a pipe
+        return []
+    command = git_command(git_dir, "--work-tree=.", "ls-files", "-z")
     try:
         done = subprocess.run(
             command, cwd=root, env=reading_environment(), stdin=subprocess.DEVNULL, capture_output=True, check=True,

@@ -1,6 +1,7 @@
 """Searches find the files that git tracks, as the truth does: in snapshots and in working trees, hidden and ignored ones too."""
 
 import asyncio
+import os
 import shutil
 
 import pytest
@@ -162,3 +163,11 @@ def test_settings_of_the_repository_run_nothing(work, tmp_path):
         git(work, "config", name, value)
     assert sorted(Repository(work).files()) == sorted(TRACKED)
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["HEAD", "commondir", "config", "index"])
+def test_git_is_not_asked_where_it_would_wait_for_a_pipe(work, monkeypatch, name):
+    (work / ".git" / name).unlink(missing_ok=True)
+    os.mkfifo(work / ".git" / name)
+    monkeypatch.setattr("subprocess.run", None)
+    assert sorted(Repository(work).files()) == ["a.py", "pkg/b.py"]
