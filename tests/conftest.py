@@ -5,6 +5,8 @@ import tempfile
 
 from hypothesis import HealthCheck, settings
 
+from fusesearch.core.cores import cores
+
 # Test processes run side by side: with one thread each they do not wait for one another's.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -17,3 +19,8 @@ settings.register_profile(
     "untimed", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 settings.load_profile("untimed")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Processes for ``-n auto``: one more than cores, since a quarter of a run waits for servers and other children."""
+    return cores() + 1

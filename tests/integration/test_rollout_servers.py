@@ -86,10 +86,8 @@ def test_the_server_samples_from_the_weights_that_were_published_and_the_model_i
 @pytest.mark.parametrize(
     ("fault", "dtype"),
     [
-        ("KEEPS_HEAD", "float32"),
-        ("KEEPS_HEAD", "bfloat16"),
+        ("KEEPS_HEAD", "bfloat16"),  # the smallest fault beside the largest rounding
         ("KEEPS_ALL", "float32"),
-        ("KEEPS_ALL", "bfloat16"),
         ("RAW", "float32"),
     ],
 )
