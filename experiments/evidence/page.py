@@ -104,10 +104,13 @@ def _calibration(found: Mapping[str, Any]) -> list[Table]:
     caption = (
         f"Confidence in the first file, in percent. From {SURE} on: {percent(found['sure'])}% of the issues, "
         f"{sure}% of them right. "
-        f"Expected calibration error: {percent(found['expected_error'])} points; "
-        f"perfect confidences would show {percent(found['perfect']['mean'])} on average, "
-        f"and {percent(found['perfect']['high'])} or more in one draw of twenty"
+        f"Expected calibration error: {percent(found['expected_error'])} points"
     )
+    if perfect := found.get("perfect"):  # not in results of before 2026-11-27
+        caption += (
+            f"; perfect confidences would show {percent(perfect['mean'])} on average, "
+            f"and {percent(perfect['high'])} or more in one draw of twenty"
+        )
     return [Table(caption, ["confidence", "issues", "stated, mean", "right"], rows)]
 
 
