@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from fusesearch.code.kinds import is_code, is_test
+from fusesearch.code.spans import is_python
 
 KINDS = ("fixture", "example", "vendored", "generated")
 """Data of tests and mocks; examples, playgrounds and benchmarks; copies of other projects; what a program wrote."""
@@ -21,6 +22,8 @@ _FOLDERS = {
     "generated": re.compile(r"_*generated_*|gen|dist|single_include"),
 }
 _GENERATED = re.compile(r".*(?:\.min\.\w+|\.(?:pb|gen|generated|g)\.\w+|_pb2(?:_grpc)?\.pyi?|\.designer\.cs)|zz_generated.*")
+_INSTALLED = re.compile(r"(?:.*/)?(?:node_modules|bower_components|site-packages|build/lib)/.*", re.DOTALL)
+_BUILT = re.compile(r"(?:.*/)?dist/.*", re.DOTALL)
 _SUPPORT = re.compile(r"test_?(?:utils?|helpers?|tools?|support|client|server|runner|base|cases?)\.py")
 
 _FAMILIES = (
@@ -34,6 +37,11 @@ def path_kinds(path: str) -> dict[str, float]:
     *folders, name = path.lower().split("/")
     found = {kind for kind, pattern in _FOLDERS.items() if any(map(pattern.fullmatch, folders))}
     return dict.fromkeys(found | ({"generated"} if _GENERATED.fullmatch(name) else set()), 1.0)
+
+
+def is_copy(path: str) -> bool:
+    """Whether a package manager or a build put a file where it is; a folder ``dist`` of Python can be a project's own."""
+    return bool(_INSTALLED.fullmatch(path) or (not is_python(path) and _BUILT.fullmatch(path)))
 
 
 def is_candidate(path: str, exists: Callable[[str], bool]) -> bool:

@@ -347,3 +347,20 @@ def test_what_is_built_comes_after_what_it_is_built_from(tmp_path: Path, more: s
     adapter = "function send(request) { return request.upload(request.size); }\n"
     tree = {"lib/adapter.js": adapter, "dist/app.js": adapter + adapter.replace("send", "again")}
     assert first_file(tmp_path, "upload of a large request fails" + more, tree) == first
+
+
+@pytest.mark.parametrize(
+    ("copy", "own"),
+    [
+        ("node_modules/dates/date.js", "src/date.js"),
+        ("web/bower_components/date.js", "web/src/date.js"),
+        ("build/lib/shop/date.py", "shop/date.py"),
+        ("venv/lib/python3.12/site-packages/shop/date.py", "shop/date.py"),
+    ],
+)
+def test_what_is_installed_comes_last_unless_the_issue_names_its_path(tmp_path: Path, copy: str, own: str):
+    code = (
+        "def parse_date(s):\n    return int(s)\n" if own.endswith("py") else "export function parse_date(s) { return Date(s) }\n"
+    )
+    assert first_file(tmp_path / "a", "parse_date fails for 2020-13-01", {copy: code, own: code}) == own
+    assert first_file(tmp_path / "b", f"parse_date of {copy} fails for 2020-13-01", {copy: code, own: code}) == copy
