@@ -46,11 +46,8 @@ class Package:
         self.folder = Path(self.top.__file__ or "").parent
         self.modules = {}
         self.modules = {module.__name__: module for module in self._imported()}
-        self.classes = [
-            item for module in self.modules.values() for item in list(vars(module).values())
-            if isinstance(item, type) and item.__module__ == module.__name__ and self._found(item)
-        ]  # fmt: skip
-        self.classes = list(dict.fromkeys(self.classes))
+        classes = (item for module in self.modules.values() for item in _classes(module, module.__name__))
+        self.classes = list(dict.fromkeys(filter(self._found, classes)))
 
     def path_of(self, module: str) -> str:
         """The module's file, relative to the folder above the package."""
@@ -191,6 +188,15 @@ class Package:
             if vars(self.modules[item.__module__]).get(item.__name__) is item:
                 entity = f"{self.path_of(item.__module__)}::{item.__qualname__}"
                 yield Question("callers", {"name": f"{item.__module__}.{item.__qualname__}"}, holders - {entity})
+
+
+def _classes(holder: Any, module: str) -> Iterator[type]:
+    """Classes of a module, also those in classes."""
+    above = f"{holder.__qualname__}." if isinstance(holder, type) else ""
+    for item in list(vars(holder).values()):
+        if isinstance(item, type) and item.__module__ == module and item.__qualname__ == above + item.__name__:
+            yield item
+            yield from _classes(item, module)
 
 
 def _functions(code: types.CodeType) -> Iterator[types.CodeType]:
