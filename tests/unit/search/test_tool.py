@@ -47,7 +47,7 @@ def test_numbers_as_text_and_nulls_are_understood():
         ("grep", {"pattern": "x", "output_mode": "lines"}, "must be one of files_with_matches, content, count, not lines"),
         ("grep", {"pattern": "a\nb"}, "grep: pattern must be one line"),
         ("grep", {"pattern": "a\0b"}, "grep: pattern must be one line"),
-        ("grep", {"pattern": "\ud800"}, "no valid Unicode"),
+        ("grep", {"pattern": "\ud800"}, "not valid Unicode"),
         ("grep", {"pattern": "x" * 4000}, "grep: pattern has 4000 characters"),
         ("grep", ["x"], "grep: arguments must be a JSON object"),
         ("read_file", {"path": "a.py", "start_line": "three"}, "read_file: start_line must be an integer, not 'three'"),
