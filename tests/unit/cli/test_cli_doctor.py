@@ -1,6 +1,7 @@
 """`doctor` and `profile`: what is here, what is missing, and the params of a scale."""
 
 import json
+import os
 import shutil
 import socket
 from dataclasses import replace
@@ -12,6 +13,7 @@ from fusesearch.cli import checks, needs
 from fusesearch.cli.needs import Machine, profile_checks
 from fusesearch.cli.profiles import load_profile, names
 from fusesearch.core.config import parse_params
+from fusesearch.core.errors import InfrastructureError
 from fusesearch.core.overrides import override
 from tests.fakes.endpoint import Endpoint, scripted
 
@@ -54,6 +56,19 @@ def test_without_git_the_core_does_not_work(run, checkout, monkeypatch):
     result = run("doctor")
     assert result.exit_code == 1
     assert "Missing: git." in result.stdout
+
+
+def test_a_ripgrep_that_searches_do_not_use_does_not_count(run, checkout, monkeypatch):
+    def missing():
+        raise InfrastructureError("ripgrep is missing")
+
+    (checkout / "bin").mkdir()
+    (checkout / "bin/rg").symlink_to(checks.binary())
+    monkeypatch.setenv("PATH", str(checkout / "bin"), prepend=os.pathsep)
+    monkeypatch.setattr(checks, "binary", missing)
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "Missing: ripgrep." in result.stdout
 
 
 def test_a_profile_tells_what_is_missing_here(run, checkout):
