@@ -210,7 +210,7 @@ def test_grpo_ends_where_no_rollout_of_a_step_could_run(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(TransformersModel, "complete", missing)
-    with pytest.raises(InfrastructureError, match=r"all \d+ rollouts of a step errored, first: ripgrep is missing; repair that, then run"):
+    with pytest.raises(InfrastructureError, match=r"all \d+ rollouts of a step errored, first: ripgrep is missing; repair"):
         train_grpo(params, params.grpo, instances, base, snapshot(tmp_path), tmp_path / "out", on_log=lambda row: None)
 
 
