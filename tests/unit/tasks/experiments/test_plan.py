@@ -25,8 +25,8 @@ from tasks.stages import STAGES
 
 ROOT = Path(__file__).parents[4]
 NAMES = [
-    "filtering", "guidance", "history_scope", "mcts", "mode", "one_student", "parallelism", "pre_search", "reposearcher",
-    "reward", "reward_ndcg", "stages",
+    "filtering", "guidance", "history_scope", "learning", "mcts", "mode", "one_student", "parallelism", "pre_search",
+    "reposearcher", "reward", "reward_ndcg", "stages",
 ]  # fmt: skip
 PARAMS = load_params(ROOT / "params.yaml")
 
