@@ -64,8 +64,9 @@ def evaluate(
 
     Runs every localizer with every model on every benchmark, and writes scores (JSONL, Parquet), trajectories and a
     manifest. To resume after a kill, run it again with the same folder. An episode that fails because of the infrastructure
-    runs once more and then counts as errored, never as zero. A localizer whose answer is always the same runs once. Prints
-    the quality of every system, and writes nothing but --out and the caches; `fusesearch compare` makes all tables.
+    runs once more and then counts as errored, never as zero; the first reason of each system is shown, and the exit status
+    is 1 where a system has no score at all. A localizer whose answer is always the same runs once. Prints the quality of
+    every system, and writes nothing but --out and the caches; `fusesearch compare` makes all tables.
 
     The key of `--model` is `OPENAI_API_KEY`; in a grid file, each model names its own variable under `api_key_env`.
 
@@ -92,12 +93,19 @@ def evaluate(
         ) as current,
     ):
         done = 0
+        errors: dict[str, list[str | None]] = {}
         for cell in current.cells:
-            current.run(cell, bar.of(cell.name, done, current.episodes))
+            errors[cell.name] = [score.error for score in current.run(cell, bar.of(cell.name, done, current.episodes))]
             done += current.episodes_of(cell)
         current.finish()
     print_quality(out)
     typer.echo(f"{len(current.cells)} cells, {current.episodes} episodes in {out}: `fusesearch compare {out}` says more")
+    for name, found in errors.items():
+        if said := [error for error in found if error]:
+            counted = f"{len(said)} of {len(found)} episodes errored"
+            typer.echo(f"{name}: {counted}, first: {said[0]}; --retry-errored tries them again", err=True)
+    if any(all(found) for found in errors.values()):
+        raise typer.Exit(1)
 
 
 def _serve(checkpoint: Path, compute: Compute, out: Path, dtype: str) -> AbstractContextManager[Policy]:

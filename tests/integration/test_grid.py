@@ -16,11 +16,13 @@ import yaml
 from typer.testing import CliRunner
 
 from fusesearch.core.caches import Caches
+from fusesearch.core.errors import InfrastructureError
 from fusesearch.core.schema import Score
 from fusesearch.core.storage import read_json, read_jsonl
 from fusesearch.evaluation.grid import load_grid
 from fusesearch.evaluation.results import read_results
 from fusesearch.evaluation.running import figures_of, opened
+from fusesearch.search import ripgrep
 from tests.fakes.endpoint import Endpoint, scripted
 from tests.fakes.git import committed, git
 
@@ -160,6 +162,27 @@ def test_without_tries_failures_are_errored_episodes_and_never_zeros(world, clea
         run_grid(grid_file(world, tmp_path, server.url), tmp_path / "results", retry_errored=True)
         assert sum(server.served.values()) == 2 * len(errored)
     assert table(tmp_path / "results") == table(clean)
+
+
+def test_a_system_that_could_not_run_at_all_says_why(world, tmp_path, monkeypatch):
+    from tests.fakes.commands import app
+
+    def missing():
+        raise InfrastructureError("ripgrep is missing")
+
+    given = {
+        "instances": world / "set-verified.jsonl",
+        "repos": world / "repos",
+        "out": tmp_path / "out",
+        "cache": tmp_path / "c",
+    }
+    command = ["evaluate", *(f"--{name}={value}" for name, value in given.items()), "--runs=1", "--localizer=lexical"]
+    monkeypatch.setattr(ripgrep, "binary", missing)
+    done = CliRunner().invoke(app, command)
+    said = "lexical.set-verified: 8 of 8 episodes errored, first: ripgrep is missing; --retry-errored tries them again\n"
+    assert (done.exit_code, done.stderr) == (1, said)
+    monkeypatch.undo()
+    assert CliRunner().invoke(app, [*command, "--retry-errored"]).exit_code == 0
 
 
 def test_killed_in_the_middle_and_called_again_gives_the_same_table(world, clean, tmp_path):
