@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import socket
+from collections import namedtuple
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +32,8 @@ def checkout(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setattr(checks.shutil, "disk_usage", lambda path: namedtuple("Usage", "free")(1e12))
+    monkeypatch.setattr(needs, "cores", lambda: 2)
     return tmp_path
 
 
@@ -111,6 +114,14 @@ def test_a_profile_that_can_run_here_is_exit_code_0(run, checkout):
         (checkout / "no/base" / name).write_text(text)
     result = run("doctor", "--profile", "nano")
     assert result.exit_code == 0, result.output
+
+
+def test_a_full_disk_and_one_core_are_missing(checkout, monkeypatch):
+    monkeypatch.setattr(checks.shutil, "disk_usage", lambda path: namedtuple("Usage", "free")(7e9))
+    monkeypatch.setattr(needs, "cores", lambda: 1)
+    found = {check.name: check for check in profile_checks(parse_params({}), checkout, NOTHING)}
+    assert (found["disk"].ok, found["disk"].hint) == (False, "free some space: 8 GB are needed")
+    assert not found["cores"].ok
 
 
 def test_a_tokenizer_without_a_chat_template_is_no_tokenizer_for_training(run, checkout):
