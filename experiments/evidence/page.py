@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.evidence.histories import tables as history_tables
 from experiments.evidence.systems import READINGS
 from fusesearch.core.storage import read_text
 from fusesearch.evaluation.calibration import SURE
@@ -15,9 +14,12 @@ from fusesearch.reporting.table import ABSENT, MINUS, Row, Table
 
 HEADINGS = {f"{level}_recall@{k}": f"{level} R@{k}" for level in ("file", "function") for k in (1, 5)}
 UNSEEN = "Repositories that nobody looked at"
-BY_HAND = ("Loc-Bench", "Other languages: Multi-SWE-bench", "With the lexicon", "Confidence on real issues")
-"""Sections whose tables are in ``text.md``."""
-HISTORIES = "Public histories, before and after"
+FINISHED = (
+    "Loc-Bench", "Other languages: Multi-SWE-bench", "With the lexicon", "Confidence on real issues",
+    "Public histories, before and after", "The same issue in other words", "How the rule of fusion was chosen",
+    "What it was trained on", "What the features are worth", "Fifteen misses, read",
+)  # fmt: skip
+"""Sections whose tables are in ``text.md``: their programs are in git at revision 38194f9 or before."""
 TITLES = {"verified": "SWE-bench Verified", "lite": "SWE-bench Lite"}
 
 
@@ -42,14 +44,8 @@ def results_page(results: Mapping[str, Any], texts: Mapping[str, Sequence[str]])
         add(f"{UNSEEN}: {name}", _systems(found), _differences(found["differences"]))
         add(f"{UNSEEN}: {name}, by language and repository", _records(found["languages"]), _records(found["repositories"]))
         add(f"{UNSEEN}: {name}, confidence", *_calibration(found["calibration"]))
-    for title in BY_HAND:
+    for title in FINISHED:
         add(title)
-    add(HISTORIES, *history_tables(results.get("histories", ())))
-    add("The same issue in other words", *_wordings(results.get("wordings")))
-    add("How the rule of fusion was chosen", _rules(results["rules"]))
-    add("What it was trained on", _arms("Arms", results["arms"]))
-    add("What the features are worth", _arms("Without a group of features", results["ablation"]))
-    add("Fifteen misses, read")
     add("What could not be had", _left_out(results["left_out"] | results.get("unseen", {"left_out": {}})["left_out"]))
     add("How it was measured")
     return Page("Evidence: localizers without a model on real issues", filled).render("md")
@@ -138,41 +134,6 @@ def _together(found: Mapping[str, Any]) -> list[Table]:
             [*map(Row, routing)],
         ),
     ]
-
-
-def _wordings(found: Mapping[str, Any] | None) -> list[Table]:
-    if not found:
-        return []
-    of, texts = found["issues"], found["texts"]
-    header = [
-        "system", f"right, % of {texts} texts", *(f"right, {name}, of {of}" for name in ("as it is", "terse", "other words")),
-        f"same first file, of {of}", f"all three right, of {of}",
-    ]  # fmt: skip
-    rows = [
-        Row([row["system"], interval_cell(row["right"]), *map(str, [*row["right by wording"], row["same"], row["all right"]])])
-        for row in found["systems"]
-    ]
-    difference = found["difference"]
-    caption = (
-        f"First files; {difference['first']} {MINUS} {difference['second']} over the texts: {difference_cell(difference)} points"
-    )
-    return [Table(caption, header, rows)]
-
-
-def _rules(rows: Sequence[Mapping[str, Any]]) -> Table:
-    header = ["rule", *(TITLES[name] for name in rows[0] if name in TITLES)] if rows else []
-    cells = [[str(value) if name == "rule" else percent(value) for name, value in row.items()] for row in rows]
-    return Table("F1 of fused answers, mean over the systems; of Lite what is not in Verified", header, [*map(Row, cells)])
-
-
-def _arms(caption: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    header = ["arm", "trained on", *HEADINGS.values(), "F1, first", "F1 against the first row"]
-    keys = [*HEADINGS, "f1"]
-    cells = [
-        [row["arm"], row["trained on"], *(interval_cell(row[key]) for key in keys), difference_cell(row["difference"])]
-        for row in rows
-    ]
-    return Table(caption, header, [*map(Row, cells)])
 
 
 def _left_out(reasons: Mapping[str, str]) -> Table:

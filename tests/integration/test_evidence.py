@@ -107,7 +107,7 @@ def test_the_page_has_the_text_of_its_sections_and_tables_of_the_figures(cases, 
     ours = {name: {row.instance_id: scored(row, row.truth.files, row.truth.functions) for row in rows} for name in (RANKER, OWN)}
     systems = {name: System(name, scores, confidence=dict.fromkeys(scores, 0.9)) for name, scores in ours.items()}
     systems["bad"] = System("bad", {row.instance_id: scored(row, ["README"], []) for row in rows}, [0.5, 0.7])
-    results = {"sets": {"verified": of_set(rows, systems)}, "rules": [], "arms": [], "ablation": [], "left_out": cases.left_out}
+    results = {"sets": {"verified": of_set(rows, systems)}, "left_out": cases.left_out}
     (tmp_path / "text.md").write_text("## SWE-bench Verified\n\nWhat it\nsays.\n\n## How it was measured\n\nSo.")
     page = results_page(results, texts_of(tmp_path))
     assert "## SWE-bench Verified\n\nWhat it says.\n" in page
@@ -138,7 +138,7 @@ def test_repositories_that_nobody_looked_at_are_scored_with_a_finished_model_fil
     assert {row["second"] for row in rust["differences"]} == {OWN, *ALONE, "bm25"}
     assert {row["instance_id"]: row["language"] for row in found["instances"]} == {"u__n-python": "python", "u__n-rust": "rust"}
     assert all(row["bm25"]["file_recall@5"] == 1 for row in found["instances"])
-    page = results_page({"sets": {}, "rules": [], "arms": [], "ablation": [], "left_out": {}, "unseen": found}, {})
+    page = results_page({"sets": {}, "left_out": {}, "unseen": found}, {})
     assert "## Repositories that nobody looked at: rust, by language and repository\n" in page
     learned = json.loads(WEIGHTS.read_text())
     learned["provenance"]["repositories"] = {"u/n": 1}

@@ -16,9 +16,3 @@ def test_every_section_of_the_text_is_on_the_page():
     folder = Path(evidence.__file__).parent
     page = (folder / "RESULTS.md").read_text().split("\n")
     assert [title for title in texts_of(folder) if f"## {title}" not in page] == []
-
-
-def test_the_page_of_spans_follows_from_its_tables():
-    from experiments.spans.page import HERE, TABLES, page, read_rows
-
-    assert (HERE / "RESULTS.md").read_text() == page({name: read_rows(HERE / f"{name}.csv") for name in TABLES})

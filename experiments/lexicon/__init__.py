@@ -1,1 +1,0 @@
-"""The lexicon that the ranker ships with: where its weights come from, and what it is worth."""

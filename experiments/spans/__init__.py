@@ -1,1 +1,0 @@
-"""Functions of real repositories beside those of an independent reader."""
