@@ -24,7 +24,7 @@ def import_predictions(
     files: Annotated[list[Path], typer.Argument(help="Files of one run; a folder for `orcaloca`.", metavar="FILE...")],
     format_: Annotated[
         str,
-        typer.Option("--format", help="`agentless`, `cosil`, `locagent`, `orcaloca`, `codescout` or `patches`.", metavar="NAME"),
+        typer.Option("--format", help="`agentless`, `cosil`, `locagent`, `orcaloca` or `patches`.", metavar="NAME"),
     ],
     instances: Annotated[
         Path, typer.Option(help="Instances in the SWE-bench schema: .jsonl, .json or .parquet.", metavar="FILE")

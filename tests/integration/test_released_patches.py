@@ -101,7 +101,7 @@ def test_a_gold_patch_has_all_of_its_truth(given):
         (["--resolved", "report.json"], "patches", "go together"),
         (["--resolved", "report.json", "--alternatives", "a.jsonl"], "cosil", "with --format patches"),
         (["--resolved", "gone.json", "--alternatives", "a.jsonl"], "patches", "gone.json"),
-        ([], "patch", "agentless, cosil, locagent, orcaloca, codescout, patches"),
+        ([], "patch", "agentless, cosil, locagent, orcaloca, patches"),
     ],
 )
 def test_what_the_command_cannot_do_is_one_line(given, more, format_, message):

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from fusesearch.code.names import Claim
 from fusesearch.core.errors import ConfigError
-from fusesearch.evaluation.published import codescout, orcaloca
+from fusesearch.evaluation.published import orcaloca
 from fusesearch.evaluation.published.claims import Published, answer, claims_of_file, entity_claim
 from fusesearch.evaluation.published.rows import ReleasedRow, json_lines
 
@@ -98,7 +98,6 @@ FORMATS: dict[str, Callable[[Path], Iterator[Published]]] = {
     "cosil": read_cosil,
     "locagent": read_locagent,
     "orcaloca": orcaloca.read,
-    "codescout": codescout.read,
 }
 """The readers by the system's name; :mod:`~fusesearch.evaluation.published.patches` reads patches, which any system may give."""
 

@@ -1,4 +1,4 @@
-"""Rows of published files, one at a time: JSON lines, one JSON document, or Parquet. The content is untrusted.
+"""Rows of published files, one at a time: JSON lines, or one JSON document. The content is untrusted.
 
 Each row is validated against a strict model. Raises :class:`DataError` with file and line for a row that does not fit the
 format, so that nothing is lost silently. Absent and null values are empty.
@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fusesearch.core.errors import DataError, first_fault
 
 MAX_ROW_BYTES = 64 << 20
-"""Longer lines are refused; rollouts with all their messages are much shorter."""
+"""Longer lines are refused."""
 
-BATCH_ROWS = 50
 BOM = b"\xef\xbb\xbf"  # which some editors put before the first line
 
 
@@ -57,24 +56,8 @@ def json_document(path: Path, model: type[R]) -> R:
     return _checked(str(path), data, model)
 
 
-def parquet_rows(path: Path, model: type[R]) -> Iterator[R]:
-    """Rows of a Parquet file with only the columns of ``model``, a few at a time."""
-    import polars as pl
-
+def _checked(where: str, row: bytes, model: type[R]) -> R:
     try:
-        frame = pl.scan_parquet(path)
-        columns = [name for name in frame.collect_schema().names() if name in model.model_fields]
-        number = 0
-        for batch in frame.select(columns).collect_batches(chunk_size=BATCH_ROWS, maintain_order=True):
-            for row in batch.iter_rows(named=True):
-                number += 1
-                yield _checked(f"{path}: row {number}", row, model)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path} is not a Parquet file ({' '.join(str(error).split())[:150]})") from None
-
-
-def _checked(where: str, row: Any, model: type[R]) -> R:
-    try:
-        return model.model_validate_json(row) if isinstance(row, bytes) else model.model_validate(row)
+        return model.model_validate_json(row)
     except ValidationError as error:
         raise DataError(f"{where}: {first_fault(error)}") from None

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,49 +116,7 @@ def test_a_folder_without_orcaloca_output_is_rejected(tmp_path, make):
         read("orcaloca", tmp_path / "other.json")
 
 
-PLACES = [{"file": "a.py", "class_name": "A", "function_name": "f"}, {"file": "b.py", "class_name": None, "function_name": None}]
-CALL = {"function": {"name": "localization_finish", "arguments": json.dumps({"locations": PLACES})}}
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        {"prediction": PLACES},
-        {"prediction": json.dumps(PLACES)},
-        {"structured_locations": PLACES},
-        {"locations": {"locations": PLACES}},
-        {"prediction": {"files": ["a.py", "b.py"], "entities": ["a.py:A.f"]}},
-        {"messages": [{"role": "assistant", "tool_calls": None}, {"role": "assistant", "tool_calls": [CALL]}]},
-        {"prediction": None, "chat_messages": {"messages": [{"role": "assistant", "tool_calls": [CALL]}], "tools": []}},
-    ],
-)
-def test_codescout_locations_are_read_in_the_shapes_they_have_had(tmp_path, said):
-    [one] = read("codescout", lines(tmp_path / "rollouts.jsonl", {"instance_id": "i", **said}))
-    assert one.files == ("a.py", "b.py")
-    assert [(claim.path, claim.name) for claim in one.claims] == [("a.py", "A.f")]
-
-
-@pytest.mark.parametrize("said", [{}, {"prediction": "sorry"}, {"messages": [{"tool_calls": [CALL, CALL]}]}, {"messages": "x"}])
-def test_a_rollout_that_did_not_finish_once_has_no_answer(tmp_path, said):
-    assert read("codescout", lines(tmp_path / "rollouts.jsonl", {"instance_id": "i", **said})) == [Published("i")]
-
-
-def test_codescout_rollouts_may_be_parquet(tmp_path):
-    frame = pl.DataFrame({"instance_id": ["i", "j"], "prediction": [PLACES, PLACES[1:]], "metrics": [1, 2]})
-    frame.write_parquet(tmp_path / "rollouts.parquet")
-    first, second = read("codescout", tmp_path / "rollouts.parquet")
-    assert (first.files, second.files) == (("a.py", "b.py"), ("b.py",))
-    (tmp_path / "bad.parquet").write_bytes(b"PAR1 not really")
-    with pytest.raises(DataError, match="not a Parquet"):
-        read("codescout", tmp_path / "bad.parquet")
-
-
-def test_codescout_locations_of_an_unknown_shape_are_an_error(tmp_path):
-    with pytest.raises(DataError, match="no known shape"):
-        read("codescout", lines(tmp_path / "rollouts.jsonl", {"instance_id": "i", "prediction": [["a.py", "f"]]}))
-
-
-@pytest.mark.parametrize("name", ["agentless", "cosil", "locagent", "codescout"])
+@pytest.mark.parametrize("name", ["agentless", "cosil", "locagent"])
 @pytest.mark.parametrize(
     "bad",
     [
@@ -216,7 +173,7 @@ def test_a_missing_file_is_an_error(tmp_path):
 
 def test_formats_are_found_by_name():
     assert format_named("cosil") is FORMATS["cosil"]
-    with pytest.raises(ConfigError, match="agentless, cosil, locagent, orcaloca, codescout"):
+    with pytest.raises(ConfigError, match="agentless, cosil, locagent, orcaloca"):
         format_named("swe-agent")
 
 
