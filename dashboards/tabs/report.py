@@ -2,51 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-from dashboards import read
-from dashboards.parts import Fold, Heading, Notice, Part, Quote, attempt, drawn
-from fusesearch.core.errors import FusesearchError
-from fusesearch.core.examples import Example
+import streamlit as st
+
+from dashboards import draw, read
+from dashboards.draw import noted, plain
 from fusesearch.reporting.table import Row, Table
 from tasks.stages import STAGES
 
-TAB = TITLE = "Report"
+TITLE = "Report"
 
 
-def screen(root: Path) -> Iterator[Part]:
+def page(root: Path) -> None:
     """The page; there is nothing to choose."""
-    yield from attempt(_report(root))
-    yield Heading("Rows after each stage")
-    yield from _counts(root)
+    with noted():
+        _report(root)
+    st.header("Rows after each stage")
+    _counts(root)
     for stage in ("filter", "select"):
-        yield Heading(f"Examples of what {stage} dropped")
-        yield from attempt(_examples(root, stage))
+        st.header(f"Examples of what {stage} dropped")
+        with noted():
+            _examples(root, stage)
 
 
-def _report(root: Path) -> Iterator[Part]:
-    yield from drawn(read.report(root))
+def _report(root: Path) -> None:
+    found = read.report(root)
+    for verdict in found.verdicts:
+        draw.words(verdict)
+    for section in found.sections:
+        st.header(plain(section.title))
+        draw.section(section)
+    draw.sources(found)
 
 
-def _counts(root: Path) -> Iterator[Part]:
-    rows = []
+def _counts(root: Path) -> None:
+    rows: list[Row] = []
     for stage in STAGES.values():
-        for figure, heading, unit in stage.counts:
-            try:
-                rows.append(Row([heading, unit, f"{read.metrics(root, stage.name).get(figure, 'not reported')}"]))
-            except FusesearchError as error:
-                yield Notice(str(error))
+        if stage.counts:
+            with noted():
+                known = read.metrics(root, stage.name)
+                rows += [Row([heading, unit, f"{known.get(key, 'not reported')}"]) for key, heading, unit in stage.counts]
     if rows:
-        yield Table("From mining to training; a trajectory is one search of the teacher", ["Stage", "Of", "Rows"], rows)
+        draw.table(Table("From mining to training; a trajectory is one search of the teacher", ["Stage", "Of", "Rows"], rows))
 
 
-def _examples(root: Path, stage: str) -> Iterator[Part]:
+def _examples(root: Path, stage: str) -> None:
     for rule, rows in read.examples(root, stage).items():
         if rows:
-            yield Fold(f"{rule} ({len(rows)} shown)", [part for row in rows for part in _example(row)])
-
-
-def _example(row: Example) -> Iterator[Part]:
-    yield " · ".join([row.id, *(f"{name} {value}" for name, value in row.facts.items() if value not in (None, ""))])
-    yield from (Quote(heading, text) for heading, text in row.texts.items() if text)
+            with st.expander(plain(f"{rule} ({len(rows)} shown)")):
+                for row in rows:
+                    facts = (f"{name} {value}" for name, value in row.facts.items() if value not in (None, ""))
+                    draw.words(" · ".join([row.id, *facts]))
+                    for heading, text in row.texts.items():
+                        if text:
+                            draw.quote(heading, text)

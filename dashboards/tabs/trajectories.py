@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import base64
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from dashboards import episodes
+from dashboards import draw, episodes
+from dashboards.draw import coded, noted
 from dashboards.episodes import Source
-from dashboards.parts import Columns, Frame, Heading, Notice, Part, Quote
 from fusesearch.core.errors import FusesearchError
 from fusesearch.core.schema import Trajectory
 from fusesearch.evaluation.answers import score_answer
@@ -22,9 +23,10 @@ from fusesearch.reporting.episodes.page import Page, Wanted, page_of
 from fusesearch.reporting.episodes.rendering import render
 from fusesearch.reporting.table import ABSENT, Row, Table
 
-TAB = TITLE = "Trajectories"
+TITLE = "Trajectories"
 ORDERS = {"difference": "largest difference in F1 first", "worst": "first localizer's worst first", "name": "by name"}
 NOBODY = "(nobody)"
+FRAME_HEIGHT = 900  # pixels: Streamlit could measure only a frame that belongs to the app and lets scripts run
 MEASURED = ("efficiency", "efficiency_call", "turns", "calls", "calls_per_turn", "failed_calls", "seconds")
 FIGURES = {
     "f1": "F1 (0.7 file + 0.3 function)",
@@ -35,24 +37,25 @@ FIGURES = {
 }
 
 
-def screen(root: Path) -> Iterator[Part]:
+def page(root: Path) -> None:
     """The page of the instance and the localizers that the side bar asks for."""
     known = {source.name: source for source in episodes.sources(root)}
     if not known:
-        yield Notice("artifacts/evaluate/cells and data/synthesized/trajectories.jsonl are missing: run `dvc repro evaluate`")
+        st.warning("artifacts/evaluate/cells and data/synthesized/trajectories.jsonl are missing: run `dvc repro evaluate`")
         return
     sources, faults = episodes.readable(_chosen(known))
-    yield from map(Notice, faults)
+    for fault in faults:
+        st.warning(coded(fault))
     if not sources:
         return
     found = _instances(sources)
     if not found:
-        yield Notice("No instance of that name was searched by all that are chosen: choose others, or shorten the name.")
+        st.warning("No instance of that name was searched by all that are chosen: choose others, or shorten the name.")
         return
     instance = st.selectbox(f"Instance (of {len(found):,})", found, key="instance", bind="query-params")
     together = st.sidebar.toggle("Side by side", value=True, key="together", bind="query-params")
     runs = [(source, _run(source, instance, place)) for place, source in enumerate(sources)]
-    yield from page(list(dict.fromkeys(runs)), instance, together)
+    show(list(dict.fromkeys(runs)), instance, together)
 
 
 def _chosen(known: Mapping[str, Source]) -> list[Source]:
@@ -125,25 +128,30 @@ def open_episode(source: Source, instance_id: str, run: int = 1) -> Shown:
     return Shown(name, trajectory, page_of(trajectory, truth), figures, lacks)
 
 
-def page(chosen: Sequence[tuple[Source, int]], instance_id: str, side_by_side: bool = True) -> Iterator[Part]:
-    """The page of an instance: sources, each with the number of its run; one that cannot be read hides no other."""
+def show(chosen: Sequence[tuple[Source, int]], instance_id: str, side_by_side: bool = True) -> None:
+    """An instance as sources, each with the number of its run, searched it; one that cannot be read hides no other."""
     shown: list[Shown] = []
     for source, run in chosen:
-        try:
+        with noted():
             shown.append(open_episode(source, instance_id, run))
-        except FusesearchError as error:
-            yield Notice(str(error))
     if not shown:
         return
-    yield Quote("Issue", shown[0].trajectory.issue)
+    draw.quote("Issue", shown[0].trajectory.issue)
     for part in shown:
         if part.trajectory.error is not None:
-            yield Notice(f"{part.name}: the infrastructure failed, so there is no score ({part.trajectory.error})", "note")
-    yield _figures(shown)
-    yield Notice(shown[0].lacks, "note") if shown[0].page.truth is None else _found(shown)
-    yield Heading("Every turn")
-    frames: list[Part] = [Frame(render(part.page), f"Episode: {part.name}") for part in shown]
-    yield from [Columns([[frame] for frame in frames])] if side_by_side and len(frames) > 1 else frames
+            st.info(coded(f"{part.name}: the infrastructure failed, so there is no score ({part.trajectory.error})"))
+    draw.table(_figures(shown))
+    if shown[0].page.truth is None:
+        st.info(coded(shown[0].lacks))
+    else:
+        draw.table(_found(shown))
+    st.header("Every turn")
+    together = side_by_side and len(shown) > 1
+    places = st.columns(len(shown)) if together else [st.container() for _ in shown]
+    for place, part in zip(places, shown, strict=True):
+        # an address of its own: its links stay inside of it, and its origin is not the app's
+        address = f"data:text/html;charset=utf-8;base64,{base64.b64encode(render(part.page).encode()).decode()}"
+        place.iframe(address, height=FRAME_HEIGHT, alt=f"Episode: {part.name}", tab_index=0)
 
 
 def _figures(shown: Sequence[Shown]) -> Table:
