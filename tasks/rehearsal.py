@@ -72,6 +72,7 @@ STEPS = (
         "filter",
         "split",
         "rank",
+        "match",
         "synthesize",
         "select",
         "template",

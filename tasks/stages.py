@@ -82,9 +82,10 @@ class Stage:
         return {key: value for key, value in found.items() if key not in earlier or value != earlier[key]}
 
     def found(self, params: Params) -> tuple[str, ...]:
-        """Its inputs with the base model of these params, unless that comes from the hub."""
-        base = params.model.base if is_folder(params.model.base) else None
-        return tuple(filter(None, (base if name == BASE else name for name in self.inputs)))
+        """Its inputs with the base models of these params, unless those come from the hub."""
+        bases = {BASE: params.model.base, MATCH_BASE: params.match.base}
+        found = (bases.get(name, name) for name in self.inputs)
+        return tuple(name for name in found if name and (name not in bases.values() or is_folder(name)))
 
     def reads(self, params: Params) -> tuple[str, ...]:
         """Those of :meth:`found` that these params have it read."""
@@ -96,6 +97,8 @@ class Stage:
 
 
 BASE = "experiments/nano/base"
+MATCH_BASE = "match.base"
+"""The model that the cross-encoder starts from."""
 MODELS = {"base": BASE, "sft": "sft.checkpoint", "grpo": "grpo.checkpoint"}
 """The model that training starts from, for which :data:`BASE` stands, and those that stages make, by the name in params."""
 
@@ -174,6 +177,20 @@ _ROWS = (
         params=("rank", "seed"),
         retried=True,
         shows=("checkpoint", "calibration"),
+    ),
+    Stage(
+        name="match",
+        description="train a cross-encoder of issues and candidates, and rankers that see its scores; off without match.base",
+        run="tasks.match:match_candidates",
+        inputs=(
+            *("mine.repos", "split.sft", "split.rl", "split.validation"),
+            *("rank.files", "rank.functions", "rank.checkpoint", MATCH_BASE),
+        ),
+        outputs={"differences": "artifacts/match/differences.csv", **_trained("match")},
+        params=("match", "rank", "seed", "model.dtype", "model.matmul"),
+        retried=True,
+        gpu=True,
+        shows=("differences",),
     ),
     Stage(
         name="synthesize",

@@ -29,7 +29,7 @@ def unseen(files: Sequence[Path], repos: Path, model: Path, others: Sequence[str
     """
     cases = read_cases({path.stem: path for path in files}, repos, out / "unseen")
     rows = [*in_order(cases.rows.values())]
-    models = dict(zip(COLUMNS, read_models(model), strict=True))
+    models = dict(zip(COLUMNS, read_models(model)[:2], strict=True))
     provenance = json.loads(model.read_text(encoding="utf-8"))["provenance"]
     learned = {*provenance.get("repositories", ()), *provenance.get("calibration", {}).get("repositories", ())}
     if known := {row.repo for row in rows} & learned:

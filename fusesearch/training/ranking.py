@@ -25,6 +25,7 @@ from fusesearch.core.text import safe_name
 from fusesearch.evaluation.calibration import calibration
 from fusesearch.evaluation.protocols import code_of
 from fusesearch.evaluation.quality import summarize_level
+from fusesearch.localizers.ranker.columns import RERANKED, WITH_RERANKER
 from fusesearch.localizers.ranker.rows import rows_of
 from fusesearch.localizers.ranker.trees import COLUMNS, GROUPS, VERSION, Model, from_lightgbm, group_of, log_odds
 
@@ -189,7 +190,8 @@ def train(
 
     Trees learn from the issues ``learned``, what a score means from those ``judged``; by default both from all.
     """
-    held_out = {level: out_of_fold(table, COLUMNS[level], rank, seed, learned) for level, table in tables.items()}
+    columns = WITH_RERANKER if RERANKED[0] in tables["file"].columns else COLUMNS
+    held_out = {level: out_of_fold(table, columns[level], rank, seed, learned) for level, table in tables.items()}
     teaches = {level: _of(table, learned) for level, table in tables.items()}
     ours = {level: table.filter(teaches[level]) for level, table in tables.items()}
     share = max(
@@ -197,11 +199,11 @@ def train(
         key=lambda share: first_right(ours["function"], with_files(tables, held_out, share)[teaches["function"]]),
     )
     held_out["function"] = with_files(tables, held_out, share)
-    boosters = {level: fit(table, COLUMNS[level], rank, seed) for level, table in ours.items()}
+    boosters = {level: fit(table, columns[level], rank, seed) for level, table in ours.items()}
     told = {level: _of(table, judged) for level, table in tables.items()}
     models = {
         level: {
-            "columns": [*COLUMNS[level]],
+            "columns": [*columns[level]],
             "trees": from_lightgbm(boosters[level].dump_model()),
             "calibration": fitted(table.filter(told[level]), held_out[level][told[level]]),
             "file_share": share if level == "function" else 0.0,

@@ -47,7 +47,8 @@ def job(tmp_path, monkeypatch) -> Job:
 def test_rankers_learn_from_two_splits_and_are_measured_on_the_third(job):
     found = rank_candidates(job)
     assert (found["issues"], found["file_recall@1"], found["function_recall@1"]) == (6, 1, 1)
-    files, functions = read_models(job.output("checkpoint") / "weights.json")
+    files, functions, reranker = read_models(job.output("checkpoint") / "weights.json")
+    assert reranker is None
     assert len(files.trees) == len(functions.trees) == 20
     provenance = read_json(job.output("checkpoint") / "weights.json")["provenance"]
     assert provenance == {"issues": 12, "sources": {"synthetic": 12}, "repositories": {"ogreen/green": 6, "ored/red": 6}}

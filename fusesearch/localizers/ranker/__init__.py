@@ -10,12 +10,12 @@ from fusesearch.core.caches import Caches
 from fusesearch.localizers.ranker.answer import Ranking, rank
 from fusesearch.localizers.ranker.features import candidates_of
 from fusesearch.localizers.ranker.index import Index, Progress
-from fusesearch.localizers.ranker.trees import WEIGHTS, Model, read_models
+from fusesearch.localizers.ranker.trees import WEIGHTS, Models, read_models
 from fusesearch.search.repository import Repository
 
 
 @lru_cache(maxsize=1)
-def models() -> tuple[Model, Model]:
+def models() -> Models:
     """The models of files and functions: those in the model file ``FUSESEARCH_RANKER``, or those of the package."""
     return read_models(Path(os.environ.get("FUSESEARCH_RANKER") or WEIGHTS))
 
@@ -27,6 +27,17 @@ def ranking_of(
 
     Raises :class:`ArtifactError` if the models are damaged or made for other features.
     """
-    file, function = models()
+    models()  # raises before an index is made
     with Index(repository, folder or Caches().index, on_progress) as index:
-        return rank(candidates_of(issue, index), file, function, least)
+        return ranking_in(issue, index, least)
+
+
+def ranking_in(issue: str, index: Index, least: int = 0) -> Ranking:
+    """As :func:`ranking_of`, of an open index."""
+    file, function, reranker = models()
+    found = candidates_of(issue, index)
+    if reranker is not None:
+        from fusesearch.localizers.ranker.reranker import reranker_in
+
+        reranker_in(reranker).add(issue, found, index)
+    return rank(found, file, function, least)

@@ -157,7 +157,7 @@ def by_probability(files: Iterable[Ranked], functions: Iterable[Ranked]) -> list
 
 def _score(found: Candidate, model: Model) -> float:
     named = found.columns.get("file_path_named" if found.span else "path_named", 0.0)
-    score = model.score(found.row()) - (COPY if not named and is_copy(found.path) else 0.0)
+    score = model.score(found.row(model.columns)) - (COPY if not named and is_copy(found.path) else 0.0)
     return score if is_python(found.path) else score + INNERMOST * found.columns.get("frame_last", 0.0)
 
 

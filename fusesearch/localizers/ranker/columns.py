@@ -21,6 +21,9 @@ NAMED = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "ow
 FORMS = ("lexicon", "lexicon_gap", "lexicon_rank")
 """What the lexicon says (:mod:`fusesearch.localizers.ranker.lexicon`): score, distance from the highest, reciprocal rank."""
 
+RERANKED = ("reranker", "reranker_gap", "reranker_rank")
+"""The same of what a cross-encoder says (:mod:`fusesearch.localizers.ranker.reranker`), where there is one."""
+
 FILE_COLUMNS = (
     *SCORES, "rank", "title_rank", "best_function", "best_function_rank", "top_functions", "coverage",
     "path_words", "path_title", "path_share", "stem_title", "stem_named", "stem_word",
@@ -50,6 +53,12 @@ FUNCTION_COLUMNS = (
     *FORMS, *(f"file_{name}" for name in FORMS),
 )  # fmt: skip
 """Columns of a function; ``file_`` columns are those of its file."""
+
+WITH_RERANKER = {
+    "file": (*FILE_COLUMNS, *RERANKED, *(f"function_{name}" for name in RERANKED)),
+    "function": (*FUNCTION_COLUMNS, *RERANKED, *(f"file_{name}" for name in RERANKED)),
+}
+"""The columns by level where a cross-encoder reads the candidates, too."""
 _COMMON = ("get", "set", "run", "main", "append", "join", "format", "items", "update", "copy")
 
 
@@ -73,9 +82,9 @@ class Candidate:
         """``path`` or ``path::Qualified.name``."""
         return f"{self.path}::{self.span.name}" if self.span else self.path
 
-    def row(self) -> list[float]:
-        """The columns in the order of :data:`FILE_COLUMNS` or :data:`FUNCTION_COLUMNS`."""
-        return [self.columns.get(name, 0.0) for name in (FUNCTION_COLUMNS if self.span else FILE_COLUMNS)]
+    def row(self, names: Iterable[str] = ()) -> list[float]:
+        """The named columns, by default in the order of :data:`FILE_COLUMNS` or :data:`FUNCTION_COLUMNS`."""
+        return [self.columns.get(name, 0.0) for name in names or (FUNCTION_COLUMNS if self.span else FILE_COLUMNS)]
 
 
 def named_where(kinds: Iterable[str]) -> str:

@@ -23,11 +23,10 @@ from fusesearch.core.caches import Caches
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Context, Excerpt, Location, Place
 from fusesearch.core.text import printable
-from fusesearch.localizers.ranker import models
-from fusesearch.localizers.ranker.answer import Ranking, rank
+from fusesearch.localizers.ranker import models, ranking_in
+from fusesearch.localizers.ranker.answer import Ranking
 from fusesearch.localizers.ranker.evidence import draw_evidence
 from fusesearch.localizers.ranker.facts import IDENTIFIER, words_of
-from fusesearch.localizers.ranker.features import candidates_of
 from fusesearch.localizers.ranker.index import Index, Progress
 from fusesearch.localizers.ranker.neighbours import Neighbours, Spot
 from fusesearch.localizers.ranker.places import FEW_FILES, LEAST, for_people
@@ -79,9 +78,9 @@ def context_of(
         raise DataError("the issue is empty")
     if not LEAST_TOKENS <= tokens <= MOST_TOKENS:
         raise DataError(f"tokens must be a number from {LEAST_TOKENS} to {MOST_TOKENS}")
-    file, function = models()
+    models()  # raises before an index is made
     with Index(repository, folder or Caches().index, on_progress) as index:
-        ranking = rank(candidates_of(issue, index), file, function, FEW_FILES)
+        ranking = ranking_in(issue, index, FEW_FILES)
         places = for_people(ranking, issue).places
         return _Reading(issue, index, ranking, places, tokens).context() if places else Context(budget=tokens)
 

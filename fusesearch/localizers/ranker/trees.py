@@ -2,10 +2,12 @@
 
 A model file has one model per level::
 
-    {"version": 2, "provenance": {...}, "file": MODEL, "function": MODEL}
+    {"version": 2, "provenance": {...}, "file": MODEL, "function": MODEL, "reranker": NAME}
     MODEL = {"columns": [names], "trees": [TREE], "calibration": {"python": CURVE, "other": CURVE}, "file_share": 0.0}
     CURVE = [constant, weight of the log-odds, weight of the score]
     TREE = {"column": [...], "threshold": [...], "left": [...], "right": [...], "missing_left": [...], "value": [...]}
+
+``reranker`` is there where the columns are :data:`WITH_RERANKER`: the folder of the cross-encoder, beside the file.
 
 Inner nodes of a tree have parallel lists; a child that is not negative is a node, a negative one the leaf ``-child - 1`` of
 ``value``. Node 0 is the root; a tree without nodes is its only leaf. A value goes left if it is at most the threshold, and NaN
@@ -21,11 +23,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fusesearch.code.spans import is_python
 from fusesearch.core.errors import ArtifactError
-from fusesearch.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS
+from fusesearch.localizers.ranker.columns import FILE_COLUMNS, FUNCTION_COLUMNS, WITH_RERANKER
 
 VERSION = 2
 COLUMNS = {"file": FILE_COLUMNS, "function": FUNCTION_COLUMNS}
@@ -45,11 +47,12 @@ _PARTS = ("column", "threshold", "left", "right", "missing_left", "value")
 
 @dataclass(frozen=True)
 class Model:
-    """Trees of one level; ``curves`` by :data:`GROUPS`, ``file_share`` is what a function's file counts."""
+    """Trees of one level over ``columns``; ``curves`` by :data:`GROUPS`, ``file_share`` is what a function's file counts."""
 
     trees: list[Tree]
     curves: dict[str, Curve]
     file_share: float
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, data: Mapping[str, Any], columns: Sequence[str]) -> Model:
@@ -63,7 +66,7 @@ class Model:
             if not math.isfinite(constant) or not (0 <= odds < math.inf and 0 <= score < math.inf):
                 raise ValueError("its calibration is not a curve")
             curves[group] = (constant, odds, score)
-        return cls(trees, curves, float(data.get("file_share", 0.0)))
+        return cls(trees, curves, float(data.get("file_share", 0.0)), tuple(columns))
 
     def score(self, row: Sequence[float]) -> float:
         """The sum of the trees for a row of columns."""
@@ -96,19 +99,28 @@ def log_odds(scores: Sequence[float]) -> list[float]:
     return [max(-20.0, min(20.0, math.log(weight + 1e-12) - math.log(total - weight + 1e-12))) for weight in weights]
 
 
-def read_models(path: Path) -> tuple[Model, Model]:
-    """The models of files and of functions. Raises :class:`ArtifactError` for a missing or damaged file, or other features."""
+class Models(NamedTuple):
+    """Those of files and of functions, and the folder of the cross-encoder whose columns they have, if any."""
+
+    file: Model
+    function: Model
+    reranker: Path | None
+
+
+def read_models(path: Path) -> Models:
+    """The models in a file. Raises :class:`ArtifactError` for a missing or damaged one, or other features."""
     try:
         with path.open("rb") as stored:
             data = json.loads(stored.read(MAX_BYTES))
         if data["version"] != VERSION:
             raise ValueError("it is of another version")
-        file, function = (Model.of(data[level], columns) for level, columns in COLUMNS.items())
+        reranker = path.parent / Path(data["reranker"]).name if "reranker" in data else None
+        file, function = (Model.of(data[level], names) for level, names in (WITH_RERANKER if reranker else COLUMNS).items())
     except OSError as error:
         raise ArtifactError(f"{path} cannot be read: {error.strerror or error}") from None
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise ArtifactError(f"{path} holds no models of this version: {error}") from None
-    return file, function
+    return Models(file, function, reranker)
 
 
 def from_lightgbm(dump: Mapping[str, Any]) -> list[dict[str, list[float]]]:

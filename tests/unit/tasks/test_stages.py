@@ -13,7 +13,7 @@ from fusesearch.core.overrides import flat_params
 from fusesearch.core.presets import FILTER_PRESETS, NO_PRESET
 from tasks.running import deps
 from tasks.running.places import MAIN, Places
-from tasks.stages import STAGES, stage_named
+from tasks.stages import MATCH_BASE, STAGES, stage_named
 
 ROOT = Path(__file__).parents[3]
 
@@ -24,7 +24,7 @@ def test_a_stage_reads_params_that_exist_and_outputs_of_earlier_stages(stage):
     for name in stage.params:
         assert any(key == name or key.startswith(f"{name}.") for key in known)
     earlier = list(STAGES)[: list(STAGES).index(stage.name)]
-    for name in stage.inputs:
+    for name in {*stage.inputs} - {MATCH_BASE}:  # which may be empty
         assert name.partition(".")[0] in earlier if name in MAIN else (ROOT / name).exists()
 
 
@@ -32,6 +32,14 @@ def test_a_stage_reads_params_that_exist_and_outputs_of_earlier_stages(stage):
 def test_a_stage_shows_what_it_makes_and_its_function_exists(stage):
     assert set(stage.shows) <= set(stage.outputs)
     assert callable(stage.function())
+
+
+def test_the_base_of_the_cross_encoder_is_a_dependency_where_it_is_a_folder(tmp_path):
+    def read(base):
+        return {*STAGES["match"].found(parse_params({"match": {"base": base}}))}
+
+    assert read(str(tmp_path)) - read("") == {str(tmp_path)}
+    assert read("owner/on-the-hub") == read("")
 
 
 def test_a_change_of_an_import_that_dvc_yaml_does_not_know_is_found(tmp_path):
