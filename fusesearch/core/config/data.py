@@ -34,7 +34,7 @@ class GitHubSource(Section):
         False,
         description="also questions: closed issues with an answer, and discussions with a chosen one",
     )  # fmt: skip
-    since: date | None = Field(None, description="only pull requests merged, and questions asked, since this day")
+    since: date | None = Field(None, description="only pull requests merged, and questions asked, since this day, in quotes")
     comments: bool = Field(False, description="add the comments made before the first commit to the text of the issue")
     budget: int | None = Field(None, ge=60, description="most GraphQL points per run; null: no limit")
     max_wait: float = Field(
@@ -60,7 +60,7 @@ class GitSource(Section):
     notes_ref: str | None = Field(None, description="git notes with the issue of a commit, such as refs/notes/issues")
     branch: str = Field("HEAD", description="branch whose first-parent history is read")
     weak: bool = Field(False, description="use commit messages for missing issues; marked in the provenance")
-    since: date | None = Field(None, description="only commits since this day")
+    since: date | None = Field(None, description="only commits since this day, in quotes")
 
 
 class BenchmarkSource(Section):

@@ -121,3 +121,18 @@ def test_every_help_teaches_with_an_example(run, command):
     result = run(*command.split(), "--help")
     assert result.exit_code == 0
     assert f"python -m flows {command}" in result.output.split("Usage:")[1].split("\n", 1)[1]
+
+
+def test_a_date_of_a_profile_is_one_that_dvc_reads(run, checkout):
+    (checkout / "experiments/profiles/dated.yaml").write_text("profile: dated\nmine: {git: {since: 2024-02-29}}\n")
+    result = run("profile", "use", "dated")
+    assert result.exit_code == 0, result.output
+    assert yaml.safe_load((checkout / "params.yaml").read_text())["mine"]["git"]["since"] == "2024-02-29"
+    assert str(load_params(checkout / "params.yaml").mine.git.since) == "2024-02-29"
+
+
+@pytest.mark.parametrize("page", [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"], ids=lambda page: page.name)
+def test_no_page_shows_a_date_that_dvc_cannot_read(page):
+    blocks = page.read_text(encoding="utf-8").split("```yaml\n")[1:]
+    for block in blocks:
+        assert "datetime" not in repr(yaml.safe_load(block.partition("```")[0]))
