@@ -1,4 +1,4 @@
-"""An installed copy of fusesearch as a user runs it, and a folder whose files have the names of modules."""
+"""An installed copy of fusesearch as a user runs it, one without modules, and a folder whose files have the names of modules."""
 
 import asyncio
 import json
@@ -19,6 +19,33 @@ NAMES = (
     "tree_sitter", "json", "signal", "sitecustomize", "usercustomize",
 )  # fmt: skip
 API = "from fusesearch import localize; print(localize('.', {issue!r}).modify[0].function)"
+BLOCKED = """
+import importlib.metadata, sys
+MODULES = {modules!r}
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in MODULES:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Absent())
+version = importlib.metadata.version
+def absent(name):
+    if name in MODULES:
+        raise importlib.metadata.PackageNotFoundError(name)
+    return version(name)
+importlib.metadata.version = absent
+from fusesearch.cli import main
+commands = [sys.argv[1:]] if sys.argv[1] != "each" else [[name, "--help"] for name in sys.argv[2:]]
+for command in commands:
+    sys.argv[1:] = command
+    try:
+        main()
+    except SystemExit as ended:
+        if ended.code or len(commands) == 1:
+            raise
+"""
+"""A program that runs a command, or ``each`` command's help, without the modules that it is formatted with."""
 
 
 class Copy:

@@ -25,20 +25,11 @@ from fusesearch.evaluation.running import figures_of, opened
 from fusesearch.search import ripgrep
 from tests.fakes.endpoint import Endpoint, scripted
 from tests.fakes.git import committed, git
+from tests.integration.installed import BLOCKED
 
 ROOT = Path(__file__).parents[2]
 NAMES = [f"part{index}" for index in range(8)]
 PIPELINE = ("psutil", "dvc", "prefect", "mlflow", "ray", "torch", "transformers", "vllm", "tasks", "flows")
-BLOCKED = """
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ABSENT:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Absent())
-from fusesearch.cli import main
-main()
-"""
 TIMED = {"seconds", "seconds_model", "seconds_tools", "seconds_waiting"}
 
 
@@ -333,12 +324,11 @@ def test_settings_that_differ_are_refused_by_name(world, clean, tmp_path):
 
 def test_evaluate_needs_no_package_of_the_pipeline(world, tmp_path):
     """A process that cannot import them, with the packages of the extra `evaluate` alone."""
-    program = f"import sys\nABSENT = {PIPELINE}\n{BLOCKED}"
     path = grid_file(world, tmp_path, "", localizers=["bm25", "lexical"], models=[], runs=1)
     for line in (["evaluate", str(path), "--out", "results", "--cache", "cache"], ["compare", "results"]):
         done = subprocess.run(
-            [sys.executable, "-c", program, *line], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True, text=True, check=False,
+            [sys.executable, "-c", BLOCKED.format(modules=PIPELINE), *line], cwd=tmp_path, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
     assert "lexical" in done.stdout

@@ -17,36 +17,11 @@ from fusesearch.cli.extras import NEEDS, PARTS, what_to_install
 from fusesearch.core.installation import how_to_install
 from tests.fakes.commands import app
 from tests.fakes.git import committed
+from tests.integration.installed import BLOCKED
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 ISSUE = "perimeter(3) returns 9 but should be 12"
-BLOCKED = """
-import importlib.metadata, sys
-MODULES = {modules!r}
-
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in MODULES:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-
-sys.meta_path.insert(0, Absent())
-version = importlib.metadata.version
-def absent(name):
-    if name in MODULES:
-        raise importlib.metadata.PackageNotFoundError(name)
-    return version(name)
-importlib.metadata.version = absent
-from fusesearch.cli import main
-commands = [sys.argv[1:]] if sys.argv[1] != "each" else [[name, "--help"] for name in sys.argv[2:]]
-for command in commands:
-    sys.argv[1:] = command
-    try:
-        main()
-    except SystemExit as ended:
-        if ended.code or len(commands) == 1:
-            raise
-"""
 MODULE_OF = {
     "scikit-learn": "sklearn",
     "vl-convert-python": "vl_convert",
