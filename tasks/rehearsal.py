@@ -149,7 +149,7 @@ def cut_down(params: Params) -> Params:
     from fusesearch.evaluation.environments import environment_named
     from fusesearch.training.serving import vllm_python
 
-    changes = CUTS | {"model.base": str(MODEL), "grpo.engine": "trl"}
+    changes = CUTS | {"model.base": str(MODEL), "grpo.engine": "trl", "match.base": str(MODEL) if params.match.base else ""}
     if environment_named(params.agent.toolset).issues is None:
         changes["mine.tasks"] = ["faults", "questions"]
     shares = override(params, changes, "rehearsal").split
@@ -176,7 +176,7 @@ def _changes(step: str, params: Params, cut: Params) -> Iterator[str]:
         return
     before, now = STAGES[step].values(params), STAGES[step].values(cut)
     for key, value in now.items():
-        if key in before and before[key] != value and key not in ("model.base", "mine.packages"):
+        if key in before and before[key] != value and key not in ("model.base", "match.base", "mine.packages"):
             yield f"{key} {_short(before[key])} -> {_short(value)}"
 
 
@@ -191,7 +191,7 @@ def _figures(step: str, folder: Path) -> Iterator[str]:
         return
     shown = {
         "mine": ("pairs",), "filter": ("instances",), "synthesize": ("candidates",), "select": ("selected",),
-        "template": ("conversations", "longest", "limit"), "sft": ("sequences", "dropped_too_long", "tokens"),
+        "match": ("lists",), "template": ("conversations", "longest", "limit"), "sft": ("sequences", "dropped_too_long", "tokens"),
         "verl": ("rows", "held_out"), "grpo": ("steps", "turns", "tokens_context"), "evaluate": ("held_out_instances",),
     }  # fmt: skip
     figures = read_json(path)
