@@ -309,11 +309,13 @@ def _processor_hours(params: Params, root: Path) -> Iterator[Check]:
 
 
 def _pieces(params: Params, root: Path) -> Iterator[Check]:
-    base, folder = params.model.base, folder_of(params.model.base, root)
     made = {"experiments/nano/base": "make base", "experiments/smol/base": "make smol"}
-    hint = made.get(base, f"download it once: hf download {base}")
-    weights = bool(folder and any(folder.glob("*.safetensors")))
-    yield Check("base checkpoint", weights, base if weights else f"the weights of {base} are not on this machine", hint)
+    if match := params.match.base:
+        yield _weights("base of match", match, root, made | {"experiments/smol/base": ".venv/bin/python -m experiments.smol"})
+    base, folder = params.model.base, folder_of(params.model.base, root)
+    weights = _weights("base checkpoint", base, root, made)
+    hint = weights.hint
+    yield weights
     lacking = _lacking_of_tokenizer(folder, tools=params.agent.prompt == "full")
     yield Check("tokenizer", not lacking, f"{base}: {lacking}" if lacking else base, hint)
     if params.sft.padding_free:
@@ -336,6 +338,13 @@ def _pieces(params: Params, root: Path) -> Iterator[Check]:
         env = params.mine.github.token_env
         token = env in os.environ or params.mine.github.app_id is not None
         yield Check("github token", token, env, "set it to a token that can read public data")
+
+
+def _weights(name: str, base: str, root: Path, made: Mapping[str, str]) -> Check:
+    folder = folder_of(base, root)
+    found = bool(folder and any(folder.glob("*.safetensors")))
+    detail = base if found else f"the weights of {base} are not on this machine"
+    return Check(name, found, detail, made.get(base, f"download it once: hf download {base}"))
 
 
 def _lacking_of_tokenizer(folder: Path | None, tools: bool) -> str:

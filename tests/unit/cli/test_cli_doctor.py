@@ -168,6 +168,9 @@ def test_hours_on_processors_are_told_before_the_base_model_is_there(tmp_path, m
     checks = {check.name: check for check in profile_checks(load_profile("smol", ROOT), tmp_path, NOTHING)}
     assert not checks["base checkpoint"].ok
     assert checks["base checkpoint"].hint == "make smol"
+    assert "base of match" not in checks
+    match = {check.name: check for check in profile_checks(load_profile("match", ROOT), tmp_path, NOTHING)}["base of match"]
+    assert (match.ok, match.hint) == (False, ".venv/bin/python -m experiments.smol")
     hours = float(checks["grpo hours"].detail.partition(" ")[0])
     assert "40 steps of 32 rollouts and 288 of validations" in checks["grpo hours"].detail
     monkeypatch.setattr(needs, "processor_flop", lambda: 2e12)
