@@ -191,7 +191,8 @@ def _figures(step: str, folder: Path) -> Iterator[str]:
         return
     shown = {
         "mine": ("pairs",), "filter": ("instances",), "synthesize": ("candidates",), "select": ("selected",),
-        "match": ("lists",), "template": ("conversations", "longest", "limit"), "sft": ("sequences", "dropped_too_long", "tokens"),
+        "match": ("lists",), "template": ("conversations", "longest", "limit"),
+        "sft": ("sequences", "dropped_too_long", "tokens"),
         "verl": ("rows", "held_out"), "grpo": ("steps", "turns", "tokens_context"), "evaluate": ("held_out_instances",),
     }  # fmt: skip
     figures = read_json(path)
