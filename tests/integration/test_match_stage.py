@@ -1,10 +1,6 @@
 """The stage `match`: a cross-encoder learned out of fold, trees that see it, and the localizer that reads both."""
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +11,11 @@ from transformers import AutoModelForSequenceClassification
 from fusesearch.core.config import Match, Params
 from fusesearch.core.errors import ArtifactError
 from fusesearch.core.storage import read_csv
+from fusesearch.localizers.ranker import models, ranking_of
 from fusesearch.localizers.ranker.columns import RERANKED, WITH_RERANKER
-from fusesearch.localizers.ranker.reranker import Reranker
+from fusesearch.localizers.ranker.reranker import Reranker, reranker_in
 from fusesearch.localizers.ranker.trees import COLUMNS, read_models
+from fusesearch.search.repository import Repository
 from fusesearch.training import matching
 from fusesearch.training.matching import SURE, Reading, lists_of, with_columns
 from tasks.match import match_candidates
@@ -42,39 +40,12 @@ def matched(job):  # noqa: F811
     )
 
 
-def test_trees_see_what_a_cross_encoder_says_and_the_localizer_asks_it(matched, tmp_path):
-    found = match_candidates(matched)
-    assert (found["issues"], found["lists"]) == (6, 24)  # a file and a function of each of 12 issues
-    folder = matched.output("checkpoint")
-    models = read_models(folder / "weights.json")
-    assert models.reranker == folder / "reranker"
-    assert models.file.columns == WITH_RERANKER["file"]
-    assert {row["metric"] for row in read_csv(matched.output("differences"))} >= {"file_recall@1", "function_recall@5"}
-    assert [int(row["step"]) for row in read_csv(matched.output("curve"))] == [10]
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    (tree / "invoice.py").write_text(source("invoice", "here"))
-    (tree / "basket.py").write_text(source("basket", "here"))
-    command = [sys.executable, "-m", "fusesearch", "localize", "count_basket is wrong", "--repo", str(tree), "--format", "json"]
-    environment = {**os.environ, "FUSESEARCH_RANKER": str(folder / "weights.json"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert {row["path"] for row in json.loads(shown.stdout)["modify"]} <= {"basket.py", "invoice.py"}
-
-
-def test_without_a_base_the_rankers_are_those_of_rank(matched):
-    off = Job(matched.node, Params(rank=matched.params.rank), matched.places, matched.scratch)
-    assert match_candidates(off) == {"lists": 0}
-    made = (off.output("checkpoint") / "weights.json").read_bytes()
-    assert made == (off.places["rank.checkpoint"] / "weights.json").read_bytes()
-    assert read_models(off.output("checkpoint") / "weights.json").reranker is None
-
-
-def test_no_issue_that_trees_learn_from_is_scored_by_what_saw_its_owner(matched, monkeypatch):
-    taught, scored = {}, []
+def test_trees_see_what_a_cross_encoder_says_that_saw_nothing_of_the_owner(matched, tmp_path, monkeypatch):
+    taught, stopped, scored = {}, [], []
     fit, scores = matching.fit, matching.scores_of
 
     def fit_once(rows, params, out, on_log):
-        if taught and len(taught) < 2 and out.name not in stopped:
+        if len(taught) == 1 and not stopped:
             stopped.append(out.name)
             raise KeyboardInterrupt  # in the second fold: the first one is not learned again
         assert out.name not in taught
@@ -85,17 +56,47 @@ def test_no_issue_that_trees_learn_from_is_scored_by_what_saw_its_owner(matched,
         scored.append({name.partition("-")[0] for name in readings})
         return scores(readings, folder)
 
-    stopped: list[str] = []
     monkeypatch.setattr(matching, "fit", fit_once)
     monkeypatch.setattr(matching, "scores_of", scores_seen)
     with pytest.raises(KeyboardInterrupt):
         match_candidates(matched)
-    match_candidates(matched)
+    found = match_candidates(matched)
+    assert (found["issues"], found["lists"]) == (6, 24)  # a file and a function of each of 12 issues
     assert (stopped, [*taught]) == (["fold-1"], ["fold-0", "fold-1", "reranker"])
     assert [*map(sorted, scored)] in ([["red"], ["green"], ["blue"]], [["green"], ["red"], ["blue"]])
     for texts, (held_out,) in zip(taught.values(), scored, strict=True):
         assert texts
         assert not any(f"'{held_out}'" in text for text in texts)
+    folder = matched.output("checkpoint")
+    assert read_models(folder / "weights.json").file.columns == WITH_RERANKER["file"]
+    assert {row["metric"] for row in read_csv(matched.output("differences"))} >= {"file_recall@1", "function_recall@5"}
+    assert [int(row["step"]) for row in read_csv(matched.output("curve"))] == [10]
+
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for thing in ("invoice", "basket"):
+        (tree / f"{thing}.py").write_text(source(thing, "here"))
+    monkeypatch.setenv("FUSESEARCH_RANKER", str(folder / "weights.json"))
+    models.cache_clear()
+    try:
+        ranking = ranking_of("count_basket is wrong", Repository(tree), tmp_path / "index")
+        shutil.rmtree(folder / "reranker")
+        reranker_in.cache_clear()
+        with pytest.raises(ArtifactError, match="holds no reranker that can be loaded"):
+            ranking_of("count_basket is wrong", Repository(tree), tmp_path / "index")
+    finally:
+        models.cache_clear()
+        reranker_in.cache_clear()
+    assert {one.candidate.path for one in ranking.files} == {"invoice.py", "basket.py"}
+    assert all(np.isfinite(one.candidate.columns["reranker"]) for one in [*ranking.files, *ranking.functions])
+
+
+def test_without_a_base_the_rankers_are_those_of_rank(matched):
+    off = Job(matched.node, Params(rank=matched.params.rank), matched.places, matched.scratch)
+    assert match_candidates(off) == {"lists": 0}
+    made = (off.output("checkpoint") / "weights.json").read_bytes()
+    assert made == (off.places["rank.checkpoint"] / "weights.json").read_bytes()
+    assert read_models(off.output("checkpoint") / "weights.json").reranker is None
 
 
 def test_the_same_seed_gives_the_same_weights(tmp_path):
