@@ -31,7 +31,7 @@ $(STAMP): pyproject.toml requirements.lock
 	touch $@
 
 test: env ## tests, all but the slow and rare; those of the whole pipeline build on each other and take one process
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder tests/end_to_end tests/unit tests/integration
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder tests/end_to_end tests/integration tests/unit
 
 test-all: env ## all tests that need no GPU (Ray, kills, the dashboard in a real browser, ...): before a release
 	$(BIN)/pytest -n auto --dist loadfile -m "not gpu" tests/unit tests/integration tests/browser

@@ -22,10 +22,10 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+import numpy as np
 
 from tests.fakes.local_server import QuietServer
+from tests.fakes.numpy_model import NumpyModel, log_softmax
 
 
 def interpreter(path: Path) -> Path:
@@ -41,9 +41,9 @@ class Engine:
 
     def __init__(self, checkpoint: str, name: str) -> None:
         self.name = name
-        self.model = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval()
+        self.checkpoint = checkpoint
+        self.model = NumpyModel(Path(checkpoint))
         self.first, self.error = self.model, 0.0
-        self.tokenizer = AutoTokenizer.from_pretrained(checkpoint)
         self.lock = threading.Lock()
         self.running = threading.Event()
         self.running.set()
@@ -56,31 +56,31 @@ class Engine:
     def reload(self, checkpoint: str) -> None:
         """Take other weights. Raises ``ValueError`` if they have other shapes."""
         with self.lock:
-            new = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval()
-            if any(a.shape != b.shape for a, b in zip(new.parameters(), self.model.parameters(), strict=True)):
+            new = NumpyModel(Path(checkpoint))
+            if {name: value.shape for name, value in new.weights.items()} != self.model.shapes():
                 raise ValueError("weights of other shapes")
             if os.environ.get("KEEPS_HEAD"):
-                new.lm_head.weight.data = self.model.lm_head.weight.data
+                new.weights["lm_head.weight"] = self.model.weights["lm_head.weight"]
             if os.environ.get("KEEPS_ALL"):
                 new = self.model
             self.model = new
-            pairs = zip(new.parameters(), self.first.parameters(), strict=True)
-            self.error = float(os.environ.get("ROUGH", 0)) * any(not torch.equal(a, b) for a, b in pairs)
+            changed = any(not np.array_equal(value, self.first.weights[name]) for name, value in new.weights.items())
+            self.error = float(os.environ.get("ROUGH", 0)) * changed
 
     def complete(self, asked: dict[str, Any]) -> dict[str, Any]:
         """A completion of token ids."""
         self.running.wait()
         seed = zlib.crc32(repr(asked["prompt"]).encode()) if os.environ.get("BY_PROMPT") else asked["seed"]
-        drawn = torch.Generator().manual_seed(seed)
+        drawn = np.random.default_rng(seed)
         ids, sampled, logprobs = list(asked["prompt"]), [], []
         while len(sampled) < asked["max_tokens"]:
-            with self.lock, torch.inference_mode():
-                logits = self.model(torch.tensor([ids])).logits[0, -1]
-            scaled = (logits / (asked["temperature"] or 1)).log_softmax(-1)
-            token = int(torch.multinomial(scaled.exp(), 1, generator=drawn) if asked["temperature"] else scaled.argmax())
+            with self.lock:
+                logits = self.model.last_logits(ids)
+            scaled = log_softmax(logits / (asked["temperature"] or 1))
+            token = int((scaled + drawn.gumbel(size=len(scaled)) if asked["temperature"] else scaled).argmax())
             ids, sampled = [*ids, token], [*sampled, token]
             error = self.error * (-1) ** len(logprobs)
-            logprobs.append(float((logits.log_softmax(-1) if os.environ.get("RAW") else scaled)[token]) + error)
+            logprobs.append(float((log_softmax(logits) if os.environ.get("RAW") else scaled)[token]) + error)
             if token in asked["stop_token_ids"]:
                 break
         with self.lock:
@@ -103,12 +103,15 @@ class Engine:
 
     def chat(self, asked: dict[str, Any]) -> dict[str, Any]:
         """A chat completion; calls stay in its text."""
-        prompt = self.tokenizer.apply_chat_template(asked["messages"], add_generation_prompt=True, return_dict=False)
-        limit, eos = asked.get("max_tokens") or asked["max_completion_tokens"], self.tokenizer.eos_token_id
+        from transformers import AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(self.checkpoint)
+        prompt = tokenizer.apply_chat_template(asked["messages"], add_generation_prompt=True, return_dict=False)
+        limit, eos = asked.get("max_tokens") or asked["max_completion_tokens"], tokenizer.eos_token_id
         given = {"prompt": prompt, "max_tokens": limit, "temperature": asked["temperature"], "stop_token_ids": [eos], "seed": 0}
         (choice,) = self.complete(given)["choices"]
         sampled = choice["token_ids"]
-        text = self.tokenizer.decode(sampled[:-1] if choice["finish_reason"] == "stop" else sampled, skip_special_tokens=False)
+        text = tokenizer.decode(sampled[:-1] if choice["finish_reason"] == "stop" else sampled, skip_special_tokens=False)
         usage = {"prompt_tokens": len(prompt), "completion_tokens": len(sampled), "total_tokens": len(prompt) + len(sampled)}
         message = {"role": "assistant", "content": text}
         choices = [{"index": 0, "message": message, "finish_reason": choice["finish_reason"]}]
@@ -129,7 +132,7 @@ def handler_of(engine: Engine) -> type[BaseHTTPRequestHandler]:
             if self.path == "/metrics":
                 counts = (f'vllm:prefix_cache_{name}_total{{engine="0"}} {count}.0\n' for name, count in engine.cached.items())
                 return self._send(200, "text/plain", "".join(counts).encode())
-            length = engine.model.config.max_position_embeddings
+            length = engine.model.config["max_position_embeddings"]
             self._answer(200, {"data": [{"id": engine.name, "max_model_len": length}], "weight_version": engine.version})
 
         def do_POST(self) -> None:
@@ -191,5 +194,4 @@ if __name__ == "__main__":
         parser.add_argument(option)
     parser.add_argument("--port", type=int)
     known, _ = parser.parse_known_args()
-    torch.set_num_threads(1)
     QuietServer(("127.0.0.1", known.port), handler_of(Engine(known.model, known.served_model_name))).serve_forever()

@@ -194,20 +194,10 @@ async def test_requests_stay_below_the_context(repository, tmp_path):
 
 PIECES = st.sampled_from(
     [
-        "```",
-        "\n",
-        "shop/basket.py",
-        "function: ",
-        "Basket",
-        "line: 10",
-        "class: ",
-        ".",
-        "/",
-        "tools/",
-        "<think>",
+        "```", "\n", "shop/basket.py", "function: ", "Basket", "line: 10", "class: ", ".", "/", "tools/", "<think>",
         "variable: RATE",
     ]
-)
+)  # fmt: skip
 
 
 @settings(max_examples=40)

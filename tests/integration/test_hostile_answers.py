@@ -98,17 +98,9 @@ async def test_no_text_leads_out_or_breaks_an_episode(place, replies):
 
 
 FORBIDDEN = {
-    "eval",
-    "exec",
-    "compile",
-    "__import__",
-    "os.system",
-    "os.popen",
-    "pickle.load",
-    "pickle.loads",
-    "yaml.load",
+    "eval", "exec", "compile", "__import__", "os.system", "os.popen", "pickle.load", "pickle.loads", "yaml.load",
     "marshal.loads",
-}
+}  # fmt: skip
 ALLOWED = {
     "data/sources/synthetic/corpus.py": {"compile"},  # mining runs the doctests of installed packages, in a sandbox
     "data/sources/synthetic/doctests.py": {"compile", "exec"},

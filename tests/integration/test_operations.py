@@ -27,17 +27,9 @@ from tests.fakes.github_server.world import Repository, World, add_pull, add_pul
 pytestmark = [pytest.mark.rare, pytest.mark.timeout(900)]
 ROOT = Path(__file__).parents[2]
 COPIED = (
-    "experiments/reference",
-    "experiments/filtering/experiment.yaml",
-    "fusesearch",
-    "tasks",
-    "flows",
-    ".dvc/config",
-    ".dvcignore",
-    ".gitignore",
-    "dvc.yaml",
-    "requirements.lock",
-)
+    "experiments/reference", "experiments/filtering/experiment.yaml", "fusesearch", "tasks", "flows", ".dvc/config",
+    ".dvcignore", ".gitignore", "dvc.yaml", "requirements.lock",
+)  # fmt: skip
 TOKEN = "ghp_" + "a" * 36
 SECONDS = 600
 

@@ -87,18 +87,12 @@ def snapshot(repos):
 @pytest.mark.parametrize(
     ("written", "path"),
     [
-        ("pkg/shop.py", "pkg/shop.py"),
-        ("./pkg/shop.py", "pkg/shop.py"),
-        ("`/pkg/shop.py`", "pkg/shop.py"),
-        ("pkg\\shop.py", "pkg/shop.py"),
-        ("/testbed/pkg/shop.py", "pkg/shop.py"),
-        ("path/to/pkg/sub/util.py", "pkg/sub/util.py"),
-        ("shop.py", "pkg/shop.py"),
-        ("sub/util.py", "pkg/sub/util.py"),
-        ("pkg.shop", "pkg/shop.py"),
-        ("pkg.sub", "pkg/sub/__init__.py"),
+        ("pkg/shop.py", "pkg/shop.py"), ("./pkg/shop.py", "pkg/shop.py"), ("`/pkg/shop.py`", "pkg/shop.py"),
+        ("pkg\\shop.py", "pkg/shop.py"), ("/testbed/pkg/shop.py", "pkg/shop.py"),
+        ("path/to/pkg/sub/util.py", "pkg/sub/util.py"), ("shop.py", "pkg/shop.py"), ("sub/util.py", "pkg/sub/util.py"),
+        ("pkg.shop", "pkg/shop.py"), ("pkg.sub", "pkg/sub/__init__.py"),
     ],
-)
+)  # fmt: skip
 def test_paths_lead_to_files_of_the_snapshot(snapshot, written, path):
     assert file_named(written, snapshot) == (path, (), None)
 

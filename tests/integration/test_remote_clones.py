@@ -102,25 +102,12 @@ def test_a_partial_clone_is_never_fetched_into_behind_our_back(store, work, tmp_
 @pytest.mark.parametrize(
     "hostile",
     [
-        "ext::sh -c touch% ran",
-        "ext::sh",
-        "http://127.0.0.1:1/r.git",
-        "git://127.0.0.1/r.git",
-        "fd::17/x",
-        "FILE:///tmp/x",
-        "--upload-pack=touch${IFS}ran;://x",
-        "ssh://-oProxyCommand=touch${IFS}ran/r.git",
-        "ssh://-x@host/r.git",
-        "-oProxyCommand=x@host:path",
-        "git@-oProxyCommand=x:path",
-        "git@host:-path",
-        "https://user:secret@127.0.0.1:1/r.git",
-        "https:///r.git",
-        "https://[::1/r.git",
-        "https://h:port/r.git",
-        "file:///tmp/a b\n",
+        "ext::sh -c touch% ran", "ext::sh", "http://127.0.0.1:1/r.git", "git://127.0.0.1/r.git", "fd::17/x", "FILE:///tmp/x",
+        "--upload-pack=touch${IFS}ran;://x", "ssh://-oProxyCommand=touch${IFS}ran/r.git", "ssh://-x@host/r.git",
+        "-oProxyCommand=x@host:path", "git@-oProxyCommand=x:path", "git@host:-path", "https://user:secret@127.0.0.1:1/r.git",
+        "https:///r.git", "https://[::1/r.git", "https://h:port/r.git", "file:///tmp/a b\n",
     ],
-)
+)  # fmt: skip
 def test_a_hostile_address_is_refused_in_one_line_before_git_runs(store, hostile, monkeypatch):
     monkeypatch.setattr(clones.Clone, "_run", lambda *_: pytest.fail("git ran"))
     with pytest.raises(RepositoryError) as caught:

@@ -105,7 +105,7 @@ def test_a_server_with_an_old_head_old_weights_or_other_log_probabilities_is_not
 def test_what_rounding_does_to_a_model_with_changed_weights_stops_no_training(
     tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ROUGH", "0.25")  # above what the right weights may differ by; twice what SmolLM2-135M had
+    monkeypatch.setenv("ROUGH", "0.22")  # above what the right weights may differ by; SmolLM2-135M had half of it
     with Servers(Compute(), tmp_path / "vllm.log", gpus=0) as servers:
         it = Setting(tmp_path, base, servers, "bfloat16")
         it.servers.start(it.weights.write(it.model, 0))

@@ -62,13 +62,9 @@ def test_grep_counts(toolbox):
 def test_grep_shows_context_with_groups_apart(toolbox):
     result = ask(toolbox, "grep", pattern="def beta", path="/repo/pkg/b.py", output_mode="content", context=1)
     assert result.output.splitlines() == [
-        "/repo/pkg/b.py:1:def beta():",
-        "/repo/pkg/b.py-2-    return 1",
-        "--",
-        "/repo/pkg/b.py-6-",
-        "/repo/pkg/b.py:7:def beta2():",
-        "/repo/pkg/b.py-8-    return beta()",
-    ]
+        "/repo/pkg/b.py:1:def beta():", "/repo/pkg/b.py-2-    return 1", "--", "/repo/pkg/b.py-6-",
+        "/repo/pkg/b.py:7:def beta2():", "/repo/pkg/b.py-8-    return beta()",
+    ]  # fmt: skip
     assert result.entities == [f"pkg/b.py:{line}" for line in (1, 2, 6, 7, 8)]
 
 

@@ -21,33 +21,10 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6
 CALLS = st.lists(st.tuples(NAMES, st.dictionaries(JSON_TEXT, VALUES, max_size=4)), max_size=6)
 
 FRAGMENTS = [
-    "<tool_call>",
-    "</tool_call>",
-    "\n",
-    "{",
-    "}",
-    '"name"',
-    ":",
-    '"grep"',
-    '"arguments"',
-    "<think>",
-    "</think>",
-    "\\",
-    '"',
-    ",",
-    "[",
-    "- ",
-    "/repo/",
-    "a.py",
-    "::",
-    "`",
-    "## Locations to Modify",
-    "Related Context",
-    "\ud800",
-    "(lines 3-9)",
-    "NaN",
+    "<tool_call>", "</tool_call>", "\n", "{", "}", '"name"', ":", '"grep"', '"arguments"', "<think>", "</think>", "\\", '"',
+    ",", "[", "- ", "/repo/", "a.py", "::", "`", "## Locations to Modify", "Related Context", "\ud800", "(lines 3-9)", "NaN",
     "1e999",
-]
+]  # fmt: skip
 HOSTILE = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=5), max_size=40).map("".join)
 
 SEGMENT = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="/`:"), min_size=1, max_size=8)

@@ -76,13 +76,9 @@ def made(folder, files):
 def test_calls_are_followed_to_their_functions(outlines):
     graph = CallGraph(outlines)
     assert graph.callees("src/pkg/core.py::Engine.run") == [
-        "src/pkg/base.py::Base.start",
-        "src/pkg/core.py::Engine.stop",
-        "src/pkg/tools.py::helper",
-        "src/pkg/deep/inner.py::dig",
-        "src/pkg/core.py::Plain",
-        "src/pkg/core.py::Engine.__init__",
-    ]
+        "src/pkg/base.py::Base.start", "src/pkg/core.py::Engine.stop", "src/pkg/tools.py::helper", "src/pkg/deep/inner.py::dig",
+        "src/pkg/core.py::Plain", "src/pkg/core.py::Engine.__init__",
+    ]  # fmt: skip
     assert graph.callees("src/pkg/core.py::Engine.__init__") == ["src/pkg/base.py::Base.__init__"]
     assert graph.callees("src/pkg/core.py::Engine.stop") == ["src/pkg/base.py::Base.stop"]
 

@@ -184,15 +184,10 @@ def test_every_node_is_read_back_from_how_it_is_shown(graph):
 @pytest.mark.parametrize(
     ("node", "test"),
     [
-        ("tests", True),
-        ("tests/a.py::f", True),
-        ("pkg/test_a.py", True),
-        ("pkg/tests.py::T.f", True),
-        ("pkg/testing/x.py", False),
-        ("pkg/attest.py", False),
-        ("a.py::test_f", False),
+        ("tests", True), ("tests/a.py::f", True), ("pkg/test_a.py", True), ("pkg/tests.py::T.f", True),
+        ("pkg/testing/x.py", False), ("pkg/attest.py", False), ("a.py::test_f", False),
     ],
-)
+)  # fmt: skip
 def test_a_node_is_a_test_by_its_path(node, test):
     assert is_test(path_of(node)) is test
 

@@ -20,14 +20,9 @@ ISSUE = """`solve(3)` gives 4, expected 5
 4
 """
 LINES = [
-    "def solve(x):",
-    "    def clip(self):",
-    "class Table:",
-    ">>> solve(t, limit=helper(2))",
-    "    return measure(x)",
-    '    """Doc.',
-    "#",
-]
+    "def solve(x):", "    def clip(self):", "class Table:", ">>> solve(t, limit=helper(2))", "    return measure(x)",
+    '    """Doc.', "#",
+]  # fmt: skip
 PATHS = ["pkg/core.py", "pkg/table.py", "tests/test_core.py", "README.md"]
 
 

@@ -6,13 +6,14 @@ shards. ``FAKE_VERL`` has faults: ``dies=N`` in step N, after its checkpoint; ``
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import polars as pl
-import torch
 from omegaconf import OmegaConf
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from safetensors.numpy import load_file, save_file
 
 from fusesearch.core.schema import Instance, Score
 from fusesearch.training.engines.scores import Noted
@@ -66,8 +67,7 @@ def note(config, step: int, held_out: bool, reward_of) -> list[float]:
 def main(arguments: list[str]) -> None:
     config = composed(Path(arguments[1]), arguments[3], arguments[4:])
     trainer, saved = config.trainer, Path(config.trainer.default_local_dir)
-    source = config.actor_rollout_ref.model.path
-    model, latest = AutoModelForCausalLM.from_pretrained(source), saved / "latest_checkpointed_iteration.txt"
+    source, latest = Path(config.actor_rollout_ref.model.path), saved / "latest_checkpointed_iteration.txt"
     first = int(latest.read_text()) if latest.is_file() else 0
     with open(os.environ["VERL_FILE_LOGGER_PATH"], "w") as file:
 
@@ -82,7 +82,7 @@ def main(arguments: list[str]) -> None:
             rewards = note(config, step, False, lambda number, rollout: 0.5 * rollout)
             last = step == trainer.total_training_steps
             if (step % trainer.save_freq == 0 or last) and "saves_nothing" not in FAULTS:
-                save(model, source, saved / f"global_step_{step}" / "actor", step)
+                save(source, saved / f"global_step_{step}" / "actor", step)
                 latest.write_text(str(step))
             validated = trainer.test_freq > 0 and (step % trainer.test_freq == 0 or last)
             if validated:
@@ -92,14 +92,12 @@ def main(arguments: list[str]) -> None:
             log(step, line(step, validated, rewards))
 
 
-def save(model, source: str, folder: Path, step: int) -> None:
+def save(source: Path, folder: Path, step: int) -> None:
     """A shard whose weights say of which step they are."""
-    (folder / "huggingface").mkdir(parents=True, exist_ok=True)
-    state = {name: torch.full_like(value, step) for name, value in model.state_dict().items()}
-    torch.save(state, folder / "model_world_size_1_rank_0.pt")
+    shutil.copytree(source, folder / "huggingface", ignore=shutil.ignore_patterns("*.safetensors"), dirs_exist_ok=True)
+    state = {name: np.full_like(value, step) for name, value in load_file(source / "model.safetensors").items()}
+    save_file(state, folder / "model_world_size_1_rank_0.pt")
     (folder / "fsdp_config.json").write_text('{"FSDP_version": 2, "world_size": 1}')
-    AutoConfig.from_pretrained(source).save_pretrained(folder / "huggingface")
-    AutoTokenizer.from_pretrained(source).save_pretrained(folder / "huggingface")
 
 
 if __name__ == "__main__":
