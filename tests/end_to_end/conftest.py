@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tests.fakes.git import committed
+from tests.fakes.tiny_student import tiny_student
 
 ROOT = Path(__file__).parents[2]
 COPIED = (
@@ -81,7 +82,8 @@ def project(tmp_path_factory):
         copy = shutil.copytree if source.is_dir() else shutil.copyfile
         copy(source, target)
     write_params(root)
-    write_base(root / "experiments/nano/base")
+    # a random student: whether it learns is another test's question
+    tiny_student(root / "experiments/nano/base", ["def f(x):\n    return x + 1\n# /repo/a.py:3: is wrong"] * 5, 380)
     committed(root)
     copied = Project(root)
     yield copied
@@ -93,12 +95,3 @@ def write_params(root: Path) -> None:
     for section, changes in TINY.items():
         params[section] = {**params[section], **changes}
     (root / "params.yaml").write_text(yaml.safe_dump(params))
-
-
-def write_base(path: Path) -> None:
-    """A random student: whether it learns is another test's question."""
-    from fusesearch.training.nano import student
-
-    tokenizer = student.train_tokenizer(["def f(x):\n    return x + 1\n# /repo/a.py:3: is wrong"] * 5, 380)
-    for part in (student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer):
-        part.save_pretrained(path)

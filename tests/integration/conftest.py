@@ -11,6 +11,7 @@ from fusesearch.core.storage import write_instances
 from fusesearch.search.snapshots import SnapshotStore
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.git import committed, git
+from tests.fakes.tiny_student import tiny_student
 
 SEARCH = format_calls([("grep", {"pattern": "def prime", "output_mode": "content"})])
 ANSWER = format_answer(Answer(modify=[Location(path="a.py", function="prime")]))
@@ -42,13 +43,8 @@ def tracked(tmp_path, monkeypatch, empty_store):
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     """A tiny random checkpoint."""
-    from fusesearch.training.nano import student
-
-    path = tmp_path_factory.mktemp("base")
-    tokenizer = student.train_tokenizer([SEARCH, ANSWER, "/repo/a.py:1:def prime(n):\n    return n % 2"] * 5, 380)
-    for part in (student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer):
-        part.save_pretrained(path)
-    return path
+    texts = [SEARCH, ANSWER, "/repo/a.py:1:def prime(n):\n    return n % 2"] * 5
+    return tiny_student(tmp_path_factory.mktemp("base"), texts, 380)
 
 
 @pytest.fixture

@@ -9,18 +9,15 @@ import pytest
 from typer.testing import CliRunner
 
 from fusesearch.core.schema import Trajectory
-from fusesearch.training.nano import student
 from tests.fakes.commands import app
+from tests.fakes.tiny_student import tiny_student
 
 AGENT = {"prompt": "nano", "max_turns": 3, "max_new_tokens": 16, "max_context_tokens": 512}
 
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("checkpoint")
-    tokenizer = student.train_tokenizer(["def prime(n):\n    return n + 1\n" * 20], 400)
-    for part in (student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=1), tokenizer):
-        part.save_pretrained(path)
+    path = tiny_student(tmp_path_factory.mktemp("checkpoint"), ["def prime(n):\n    return n + 1\n" * 20], 400, seed=1)
     (path / "fusesearch.json").write_text(json.dumps({"tools": {"grep_lines": 5}, "agent": AGENT}))
     return path
 

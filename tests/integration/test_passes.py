@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trl import GRPOConfig, GRPOTrainer
 
-from fusesearch.training.nano import student
 from fusesearch.training.passes import PackedGRPOTrainer, in_passes
 from fusesearch.training.trainer import load_student
+from tests.fakes.tiny_student import tiny_student
 
 SEQUENCES = [
     ([3, 4, 5], [6, 7, 8, 9], [1, 1, 0, 1]),
@@ -50,10 +50,7 @@ class Step:
     def _train(
         self, of: Callable[..., Any], out: Path, rewards: list[float], kl: float, vllm: bool, packed: bool, given: dict[str, Any]
     ) -> None:
-        tokenizer = student.train_tokenizer(["def prime(n):\n    return n % 2\n"] * 5, 300)
-        for part in (student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer):
-            part.save_pretrained(out / "base")
-        model, tokenizer = load_student(out / "base")
+        model, tokenizer = load_student(tiny_student(out / "base", ["def prime(n):\n    return n % 2\n"] * 5, 300))
         if kl:  # so that the policy is not its reference
             with torch.no_grad():
                 for parameter in model.parameters():

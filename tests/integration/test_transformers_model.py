@@ -15,7 +15,7 @@ from fusesearch.agents.models import chat, transformers
 from fusesearch.agents.models.base import Completion, Message, Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.core.errors import ArtifactError
-from fusesearch.training.nano import student
+from tests.fakes.tiny_student import tiny_student
 
 TEXTS = [
     "def prime(n):\n    return n + 1\n" * 20,
@@ -25,11 +25,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("nano")
-    tokenizer = student.train_tokenizer(TEXTS, 400)
-    for part in (student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=1), tokenizer):
-        part.save_pretrained(path)
-    return path
+    return tiny_student(tmp_path_factory.mktemp("nano"), TEXTS, 400, seed=1)
 
 
 def conversation(issue: str) -> list[Message]:

@@ -12,9 +12,9 @@ import torch
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
-from fusesearch.training.nano import student
 from fusesearch.training.trainer import load_student
 from fusesearch.training.trl_trimmed import TrimmedGRPOTrainer
+from tests.fakes.tiny_student import tiny_student
 
 SEQUENCES = [([3, 4, 5], [6, 7, 8, 9]), ([3, 4, 5], [6, 9]), ([8, 7], [5, 4, 3]), ([8, 7], [5, 9, 9, 9, 4, 3])]
 
@@ -31,10 +31,7 @@ def weights_after_a_step(trainer_class: type, rewards: tuple[float, ...], kl: fl
 
 
 def _trained(trainer_class: type, out: Path, rewards: list[float], kl: float) -> torch.Tensor:
-    tokenizer = student.train_tokenizer(["def prime(n):\n    return n % 2\n"] * 5, 300)
-    for part in (student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer):
-        part.save_pretrained(out / "base")
-    model, tokenizer = load_student(out / "base")
+    model, tokenizer = load_student(tiny_student(out / "base", ["def prime(n):\n    return n % 2\n"] * 5, 300))
     arguments = GRPOConfig(
         output_dir=str(out), max_steps=1, per_device_train_batch_size=4, num_generations=2, beta=kl, loss_type="grpo",
         learning_rate=0.1, lr_scheduler_type="constant", optim="sgd", max_grad_norm=0.0, use_cpu=True, bf16=False,

@@ -14,9 +14,9 @@ from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.agents.models.vllm import VllmModel
 from fusesearch.core.errors import EndpointDown, ModelUnavailable
-from fusesearch.training.nano import student
 from tests.fakes.conversations import all_played, play, prompt
 from tests.fakes.local_server import LocalServer
+from tests.fakes.tiny_student import tiny_student
 from tests.fakes.token_server import Engine, handler_of
 
 TEXTS = [
@@ -28,11 +28,7 @@ ISSUES = ["prime fails", "a much longer issue about prime numbers and n + 1 in m
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> TransformersModel:
-    path = tmp_path_factory.mktemp("nano")
-    tokenizer = student.train_tokenizer(TEXTS, 400)
-    for part in (student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=1), tokenizer):
-        part.save_pretrained(path)
-    return TransformersModel.load(path, max_batch=8)
+    return TransformersModel.load(tiny_student(tmp_path_factory.mktemp("nano"), TEXTS, 400, seed=1), max_batch=8)
 
 
 @pytest.fixture

@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.agents.conversation import as_text, messages_of, reads_back
-from fusesearch.agents.parsing import format_answer, parse_answer, parse_turn
+from fusesearch.agents.parsing import format_answer, parse_turn
 from fusesearch.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
 from tests.unit.agents.test_parsing import CALLS
-from tests.unit.code.test_naming import NAMES
 
 RIGHT = Answer(modify=[Location(path="lib/order.rb", function="Order.paid?")])
 
@@ -65,23 +64,3 @@ def test_text_that_says_something_else_does_not_read_back():
     other = episode()
     other.turns[-1].text = format_answer(Answer(modify=[Location(path="lib/order.rb")]))
     assert not reads_back(other)
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(["lib/a.rb", "app/[slug]/page.tsx", "app/(shop)/c.tsx", "my dir/a.cpp"]), NAMES),
-        min_size=1,
-        max_size=4,
-        unique=True,
-    )
-)
-def test_names_of_all_languages_survive_format_and_parse(entities):
-    answer = Answer(modify=[Location(path=path, function=name) for path, name in entities])
-    assert parse_answer(format_answer(answer)) == answer
-
-
-def test_a_name_with_blanks_survives():
-    answer = Answer(
-        modify=[Location(path="a.kt", function="A.adds two numbers"), Location(path="a.cs", function="A.operator ==")]
-    )
-    assert parse_answer(format_answer(answer)) == answer

@@ -11,36 +11,21 @@ ENTITY = st.one_of(
 TURNS = st.lists(st.lists(st.lists(ENTITY, max_size=6), max_size=4), max_size=5)
 
 
-def test_first_call_is_all_new_and_its_repeat_in_a_later_turn_is_not():
+@pytest.mark.parametrize(
+    ("turns", "last"),
+    [
+        ([[["a.py", "b.py"]]], [(1.0, 1.0)]),
+        ([[["a.py", "b.py"]], [["a.py", "b.py"]]], [(0.0, 0.0)]),
+        ([[["a.py"], ["a.py"]]], [(1.0, 1.0), (1.0, 0.0)]),  # new by the paper's rule, but not by call
+        ([[["a.py"]], [["a.py", "b.py", "c.py", "d.py"]]], [(0.75, 0.75)]),
+        ([[[], ["a.py"], []]], [(0.0, 0.0), (1.0, 1.0), (0.0, 0.0)]),
+        ([[["a.py:1"]], [["a.py"], ["a.py:2"]]], [(0.0, 0.0), (1.0, 1.0)]),  # a line brings its file, a file no line
+        ([[["a.py:1"]], [["a.py:1", "a.py:1", "a.py:2"]]], [(0.5, 0.5)]),
+    ],
+)
+def test_gain_is_the_share_of_entities_not_seen_before(turns, last):
     history = History()
-    assert history.gain([["a.py", "b.py"]]) == [(1.0, 1.0)]
-    assert history.gain([["a.py", "b.py"]]) == [(0.0, 0.0)]
-
-
-def test_repeat_within_a_turn_is_new_by_the_papers_rule_but_not_by_call():
-    assert History().gain([["a.py"], ["a.py"]]) == [(1.0, 1.0), (1.0, 0.0)]
-
-
-def test_gain_is_the_share_of_entities_not_seen_before():
-    history = History()
-    history.gain([["a.py"]])
-    assert history.gain([["a.py", "b.py", "c.py", "d.py"]]) == [(0.75, 0.75)]
-
-
-def test_empty_result_gains_nothing():
-    assert History().gain([[], ["a.py"], []]) == [(0.0, 0.0), (1.0, 1.0), (0.0, 0.0)]
-
-
-def test_a_line_brings_its_file_but_a_file_does_not_bring_its_lines():
-    history = History()
-    history.gain([["a.py:1"]])
-    assert history.gain([["a.py"], ["a.py:2"]]) == [(0.0, 0.0), (1.0, 1.0)]
-
-
-def test_an_entity_returned_twice_by_one_call_counts_once():
-    history = History()
-    history.gain([["a.py:1"]])
-    assert history.gain([["a.py:1", "a.py:1", "a.py:2"]]) == [(0.5, 0.5)]
+    assert [history.gain(turn) for turn in turns][-1] == last
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import sys
 import threading
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -361,11 +362,17 @@ async def test_an_index_that_nobody_waits_for_stops_and_keeps_what_it_has(tmp_pa
     left.set()
     assert await asyncio.to_thread(ended.wait, 60)
     assert told[-1] == (5, 60)
-    _, alive = psutil.wait_procs(psutil.Process().children(), 10)  # a killed process may take a moment to end
-    assert not [child for child in alive if "ranker.workers" in " ".join(child.cmdline())]
+    _, alive = psutil.wait_procs(filter(is_worker, psutil.Process().children()), 10)  # a killed one may take a moment to end
+    assert not alive
     told.clear()
     everything_at(repository, tmp_path / "cache", lambda done, total: told.append((done, total)))
     assert told[0] == (0, 55)
+
+
+def is_worker(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return "ranker.workers" in " ".join(process.cmdline())
+    return False
 
 
 def everything_at(repository: Repository, folder: Path, progress: Callable[[int, int], None]) -> None:
