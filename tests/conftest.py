@@ -8,7 +8,13 @@ from hypothesis import HealthCheck, settings
 from fusesearch.core.cores import cores
 
 # Test processes run side by side: with one thread each they do not wait for one another's.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["OMP_NUM_THREADS"] = "1"
+
+# Nothing of whoever runs them: no git hook, signature or line end, no service, key or limit.
+os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
+_OF_THE_USER = ("MLFLOW_", "PREFECT_", "OPENAI_", "GITHUB_TOKEN", "FUSESEARCH_CACHE_GB", "FUSESEARCH_RANKER", "FUSESEARCH_RAY")
+for _name in [name for name in os.environ if name.startswith(_OF_THE_USER)]:
+    del os.environ[_name]
 
 # The ranker's index lies in the user's cache, which tests must leave alone.
 _CACHE = tempfile.TemporaryDirectory(prefix="fusesearch-tests-")

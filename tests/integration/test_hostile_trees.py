@@ -229,6 +229,7 @@ def test_no_configuration_of_ripgrep_or_git_has_a_say(root, place, monkeypatch):
     (place / "home" / "excludes").write_text("*.py\n")
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(place / "ripgreprc"))
     monkeypatch.setenv("HOME", str(place / "home"))
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL")  # else git would not look there
     result = call(root, "grep", pattern="alpha", output_mode="content")
     assert CANARY not in text_of([result])
     assert result.entities == ["a.py:1"]
