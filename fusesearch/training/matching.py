@@ -36,6 +36,7 @@ from fusesearch.training.trainer import log_callback, quiet, run_training
 
 if TYPE_CHECKING:
     import polars as pl
+    from sentence_transformers.cross_encoder import CrossEncoder
 
     from fusesearch.search.repository import Repository
 
@@ -104,27 +105,14 @@ def fit(rows: Sequence[Mapping[str, Any]], params: Params, out: Path, on_log: Lo
     quiet()
     import torch
     from datasets import Dataset
-    from sentence_transformers.base.modules import Transformer
-    from sentence_transformers.cross_encoder import CrossEncoder, CrossEncoderTrainer, CrossEncoderTrainingArguments
+    from sentence_transformers.cross_encoder import CrossEncoderTrainer, CrossEncoderTrainingArguments
     from sentence_transformers.cross_encoder.losses import ListNetLoss
     from transformers import set_seed
 
-    match = params.match
+    match, gpu = params.match, torch.cuda.is_available()
     set_seed(params.seed)  # of the weights that a language model lacks: those of the score
     torch.set_float32_matmul_precision(params.model.matmul)
-    gpu = torch.cuda.is_available()
-    try:
-        layers = Transformer(
-            match.base, transformer_task="sequence-classification", max_seq_length=MAX_TOKENS,
-            config_kwargs={"num_labels": 1}, model_kwargs={"use_safetensors": True, "dtype": torch.float32},
-        )  # fmt: skip
-    except Exception as error:  # the libraries raise many types for a damaged file
-        raise ArtifactError(f"{match.base} cannot be loaded: {(str(error).splitlines() or ['damaged'])[0]}") from error
-    layers.tokenizer.padding_side = "right"
-    if layers.tokenizer.pad_token is None:
-        layers.tokenizer.pad_token = layers.tokenizer.eos_token
-    layers.auto_model.config.pad_token_id = layers.tokenizer.pad_token_id
-    model = CrossEncoder(modules=[layers], device="cuda" if gpu else "cpu")
+    model = _cross_encoder(match.base)
     arguments = CrossEncoderTrainingArguments(
         output_dir=str(out / "trainer"),
         num_train_epochs=match.epochs,
@@ -152,10 +140,31 @@ def fit(rows: Sequence[Mapping[str, Any]], params: Params, out: Path, on_log: Lo
         callbacks=[log_callback(out / "log.jsonl", on_log, lambda logged: {})],
     )
     result = run_training(trainer, out)
+    layers: Any = model[0]
     layers.auto_model.save_pretrained(str(out / "checkpoint"))
-    layers.tokenizer.save_pretrained(str(out / "checkpoint"))
+    model.tokenizer.save_pretrained(str(out / "checkpoint"))
     shutil.rmtree(out / "trainer", ignore_errors=True)
     return {"lists": len(rows), "steps": trainer.state.global_step, "loss": float(result.training_loss)}
+
+
+def _cross_encoder(base: str) -> CrossEncoder:
+    """An encoder or a language model with a score in place of its head."""
+    import torch
+    from sentence_transformers.base.modules import Transformer
+    from sentence_transformers.cross_encoder import CrossEncoder
+
+    try:
+        layers = Transformer(
+            base, transformer_task="sequence-classification", max_seq_length=MAX_TOKENS,
+            config_kwargs={"num_labels": 1}, model_kwargs={"use_safetensors": True, "dtype": torch.float32},
+        )  # fmt: skip
+    except Exception as error:  # the libraries raise many types for a damaged file
+        raise ArtifactError(f"{base} cannot be loaded: {(str(error).splitlines() or ['damaged'])[0]}") from error
+    layers.tokenizer.padding_side = "right"
+    if layers.tokenizer.pad_token is None:
+        layers.tokenizer.pad_token = layers.tokenizer.eos_token
+    layers.auto_model.config.pad_token_id = layers.tokenizer.pad_token_id
+    return CrossEncoder(modules=[layers], device="cuda" if torch.cuda.is_available() else "cpu")
 
 
 Scores = dict[str, tuple[list[float], list[float]]]

@@ -291,10 +291,12 @@ def figures(rankers: Rankers, tables: Mapping[str, pl.DataFrame], instances: Ite
 
 
 def described(instances: Sequence[Instance]) -> dict[str, Any]:
-    """What rankers learned from, for their model file."""
+    """What rankers learned from, for their model file; ``licences`` by repository where the source knows them."""
     sources = Counter(str(row.provenance.get("source", "unknown")) for row in instances)
     repositories = Counter(row.repo for row in instances)
-    return {"issues": len(instances), "sources": dict(sources), "repositories": dict(sorted(repositories.items()))}
+    licences = {row.repo: row.provenance["licence"] for row in instances if row.provenance.get("licence")}
+    said = {"licences": dict(sorted(licences.items()))} if licences else {}
+    return {"issues": len(instances), "sources": dict(sources), "repositories": dict(sorted(repositories.items())), **said}
 
 
 def issues(table: pl.DataFrame) -> Iterator[slice]:

@@ -9,7 +9,7 @@ import pytest
 from transformers import AutoModelForSequenceClassification
 
 from fusesearch.core.config import Match, Params
-from fusesearch.core.errors import ArtifactError
+from fusesearch.core.errors import ArtifactError, DataError
 from fusesearch.core.storage import read_csv
 from fusesearch.localizers.ranker import models, ranking_of
 from fusesearch.localizers.ranker.columns import RERANKED, WITH_RERANKER
@@ -130,6 +130,14 @@ def test_scores_are_those_of_the_library_that_trained_it(tmp_path):
 def test_a_language_model_is_no_reranker():
     with pytest.raises(ArtifactError, match="lacks the weights of a score"):
         Reranker(BASE)
+
+
+def test_a_base_that_is_none_is_one_line(tmp_path):
+    rows = [{"query": "a", "docs": ["b", "c"], "labels": [SURE, 0.0]}]
+    with pytest.raises(ArtifactError, match="cannot be loaded: "):
+        matching.fit(rows, Params(match=Match(base=str(tmp_path), **FAST)), tmp_path, lambda row: None)
+    with pytest.raises(DataError, match="there is nothing to match"):
+        matching.fit([], Params(match=Match(base=str(BASE), **FAST)), tmp_path, lambda row: None)
 
 
 def test_a_list_has_one_right_text_and_wrong_ones_of_the_same_issue():

@@ -7,6 +7,7 @@ from fusesearch.core.config import Params, Rank
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.core.storage import read_csv, read_json, write_instances
 from fusesearch.localizers.ranker.trees import read_models
+from fusesearch.training.ranking import described
 from tasks.rank import rank_candidates
 from tasks.running.node import Job, Node
 from tasks.running.places import Places
@@ -67,6 +68,13 @@ def test_a_killed_run_goes_on_from_the_features_it_has(job):
     rank_candidates(job)
     assert {path: path.stat().st_mtime_ns for path in made} == made
     assert read_json(job.output("checkpoint") / "weights.json") == first
+
+
+def test_the_model_file_says_the_licences_that_are_known():
+    rows = [Instance(instance_id=repo, repo=repo, base_commit="", patch="", problem_statement="", provenance={"licence": licence})
+            for repo, licence in (("o/b", "MIT"), ("o/a", "Apache-2.0"), ("o/c", None))]  # fmt: skip
+    assert described(rows)["licences"] == {"o/a": "Apache-2.0", "o/b": "MIT"}
+    assert "licences" not in described(rows[2:])
 
 
 def test_one_repository_is_enough(job):
