@@ -111,9 +111,8 @@ def switch(name: str, root: Path) -> None:
     if name == BASE:
         text = nano
     else:
-        plain = json.loads(
-            json.dumps(data, default=str)
-        )  # no shared objects, which become anchors; no dates, which DVC cannot read
+        # JSON has no shared objects, which YAML would write as anchors, and no dates, which DVC cannot read
+        plain = json.loads(json.dumps(data, default=str))
         text = f"# Profile {name}: experiments/profiles/{name}.yaml over nano. Back with `python -m flows profile use nano`.\n"
         text += yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
     write_text(root / NANO_COPY, nano)
