@@ -19,6 +19,7 @@ from fusesearch.core.config import load_params
 from fusesearch.core.errors import AGAIN, AlreadyRunning, DataError
 from fusesearch.core.storage import read_json, write_json
 from fusesearch.evaluation.names import check_names
+from tasks.running.deps import check_files
 from tasks.running.node import Job, Node, read_node
 from tasks.running.record import digests, reproduction_record, stage_record, write_record
 from tasks.running.resume import alone, finished, is_of, progress_dir
@@ -34,6 +35,8 @@ def running(node: Node) -> Iterator[Job]:
     """
     _COMPLETE.discard(node.name)
     stage, params = stage_named(node.stage), node.params or check_names(load_params(), "params.yaml")
+    if not node.id:
+        check_files(stage, params)
     values = stage.values(params)
     scratch = progress_dir(node.name, values, *node.deps(params))
     with alone(node.name, scratch), occupied(limits_of(stage, params)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from fusesearch.core.config import Params
@@ -41,6 +42,7 @@ class Stage:
         code: files that decide its outputs but that imports do not show.
         models: which of :data:`MODELS` it reads under some params, if those choose; it reads no other model then.
         localizers: names of the localizers it runs under some params, whose code decides its outputs.
+        files: files and folders, made by no stage, that its params name.
         retried: whether it meets the world (endpoints, processes, disks), so that what fails there is tried again.
         divided: whether other processes and machines can do parts of it (:mod:`tasks.running.parts`).
         gpu: whether it uses a GPU if the machine has one.
@@ -58,6 +60,7 @@ class Stage:
     code: tuple[str, ...] = ()
     models: Callable[[Params], Iterable[str]] | None = None
     localizers: Callable[[Params], Iterable[str]] = lambda params: ()
+    files: Callable[[Params], Iterable[str | Path]] = lambda params: ()
     retried: bool = False
     divided: bool = False
     gpu: bool = False
@@ -81,26 +84,34 @@ class Stage:
         earlier = self.added if recorded else {}
         return {key: value for key, value in found.items() if key not in earlier or value != earlier[key]}
 
-    def found(self, params: Params) -> tuple[str, ...]:
-        """Its inputs with the base models of these params, unless those come from the hub."""
-        bases = {BASE: params.model.base, MATCH_BASE: params.match.base}
-        found = (bases.get(name, name) for name in self.inputs)
-        return tuple(name for name in found if name and (name not in bases.values() or is_folder(name)))
-
     def reads(self, params: Params) -> tuple[str, ...]:
-        """Those of :meth:`found` that these params have it read."""
-        if self.models is None:
-            return self.found(params)
-        read = self.models(params)
-        unread = {params.model.base if name == "base" else path for name, path in MODELS.items() if name not in read}
-        return tuple(name for name in self.found(params) if name not in unread)
+        """What these params have it read: :attr:`inputs`, with their base model unless it comes from the hub, and files."""
+        base = params.model.base
+        models = MODELS if self.models is None else self.models(params)
+        unread = {path for name, path in MODELS.items() if name not in models} | ({BASE} if not is_folder(base) else set())
+        inputs = (base if name == BASE else name for name in self.inputs if name not in unread)
+        return tuple(dict.fromkeys((*inputs, *(Path(file).as_posix() for file in self.files(params)))))
 
 
 BASE = "experiments/nano/base"
-MATCH_BASE = "match.base"
-"""The model that the cross-encoder starts from."""
 MODELS = {"base": BASE, "sft": "sft.checkpoint", "grpo": "grpo.checkpoint"}
 """The model that training starts from, for which :data:`BASE` stands, and those that stages make, by the name in params."""
+
+
+def _mined(params: Params) -> list[Path]:
+    """Files that a source reads, and those of the benchmarks, whose repositories are not mined."""
+    files = {"git": params.mine.git.issues, "benchmark": params.mine.benchmark.files}
+    return [*files.get(params.mine.source, []), *params.split.benchmarks]
+
+
+def _folder(model: str) -> list[str]:
+    """A model's folder; none if it has no name or comes from the hub."""
+    return [model] if model and is_folder(model) else []
+
+
+def _evaluated(params: Params) -> list[str]:
+    cells = (cell.checkpoint for cell in params.evaluate.cells.values() if cell.checkpoint not in MODELS)
+    return [folder for model in (*cells, params.agent.encoder) for folder in _folder(model)]
 
 
 def _ranking(params: Params) -> list[str]:
@@ -121,6 +132,7 @@ _ROWS = (
         params=("mine", "data_seed", "split.benchmarks"),  # repositories of benchmarks are not mined
         added={"split.benchmarks": []},
         code=("requirements.lock",),  # the packages that faults are planted in
+        files=_mined,
         retried=True,
         divided=True,
         shows=("table",),
@@ -156,6 +168,7 @@ _ROWS = (
             "card": "artifacts/split/card",
         },
         params=("split", "data_seed"),
+        files=lambda params: [*params.split.benchmarks, *params.split.without],
         shows=("card",),
         counts=(
             Count("sft_instances", "split: for imitation (sft)"),
@@ -184,10 +197,11 @@ _ROWS = (
         run="tasks.match:match_candidates",
         inputs=(
             *("mine.repos", "split.sft", "split.rl", "split.validation"),
-            *("rank.files", "rank.functions", "rank.checkpoint", MATCH_BASE),
+            *("rank.files", "rank.functions", "rank.checkpoint"),
         ),
         outputs={"differences": "artifacts/match/differences.csv", **_trained("match")},
         params=("match", "rank", "seed", "model.dtype", "model.matmul"),
+        files=lambda params: _folder(params.match.base),
         retried=True,
         gpu=True,
         shows=("differences",),
@@ -261,6 +275,7 @@ _ROWS = (
         ),
         models=lambda params: [cell.checkpoint for cell in params.evaluate.cells.values()],
         localizers=lambda params: [*(cell.localizer for cell in params.evaluate.cells.values()), *_ranking(params)],
+        files=_evaluated,
         retried=True,
         divided=True,
         gpu=True,

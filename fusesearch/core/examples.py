@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Record
-from fusesearch.core.storage import read_json, write_csv, write_json
+from fusesearch.core.storage import read_csv, read_json, write_csv, write_json
 
 MOST = 5
 """Examples kept per rule: the first ones, so that every run keeps the same."""
@@ -59,6 +59,14 @@ class Examples:
 def write_dropped(path: Path, dropped: Iterable[tuple[str, str]]) -> None:
     """Ids of dropped rows and the rule that dropped each, as CSV: ``id,rule``."""
     write_csv(path, [{"id": _plain(name[:200]), "rule": rule} for name, rule in dropped])
+
+
+def read_dropped(path: Path) -> dict[str, str]:
+    """The rule by id in what :func:`write_dropped` wrote. Raises :class:`ArtifactError` for a table of another kind."""
+    rows = read_csv(path)
+    if any({"id", "rule"} - row.keys() for row in rows):
+        raise ArtifactError(f"{path} lacks the columns id and rule")
+    return {row["id"]: row["rule"] for row in rows}
 
 
 def read_examples(path: Path) -> dict[str, list[Example]]:

@@ -3,7 +3,7 @@
 Repositories of the owners in ``split.validation_owners`` go to validation. Every other repository is assigned by a weighted
 rendezvous hash of its name and the seed: each split draws a score, and the highest wins. So a repository never moves when
 others are added, and the shares hold on average over repositories, not exactly. Forks and former names stay together.
-Training instances that occur in a benchmark or in validation are dropped.
+Training instances that occur in a benchmark, in validation or in a table of ``split.without`` are dropped.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 from fusesearch.core.config import Split
 from fusesearch.core.errors import ConfigError
+from fusesearch.core.examples import read_dropped
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import iter_instances, iter_rows
 from fusesearch.data.contamination import CONTAMINATION, HeldOut
@@ -32,7 +33,7 @@ TRAINING = ("sft", "rl")
 class TableSplit:
     """The splits of a table that may be larger than memory: it is read once per split.
 
-    ``dropped`` has id and reason of each contaminated instance; it is complete after reading ``sft`` and ``rl``.
+    ``dropped`` has id and reason of each dropped instance; it is complete after reading ``sft`` and ``rl``.
     """
 
     def __init__(self, path: Path, rules: Split, seed: int, repos_dir: Path | None = None) -> None:
@@ -45,20 +46,21 @@ class TableSplit:
             repos = [repo for name in TRAINING for repo in self.plan.repositories(name)]
             self._known.clones = holding_commits(repos, repos_dir, self._known.commits)
         self._known.add(self.instances("validation"), repositories=False)
+        self._without = {name: rule for table in rules.without for name, rule in read_dropped(table).items()}
 
     def instances(self, split: str) -> Iterator[Instance]:
         """The instances of one split, in the order of the table."""
         for instance in iter_instances(self.path, self.plan.repositories(split)):
-            if split in TRAINING and (reason := self._known.reason(instance)):
-                self.dropped.append((instance.instance_id, reason))
+            name = instance.instance_id
+            if split in TRAINING and (reason := self._without.get(name) or self._known.reason(instance)):
+                self.dropped.append((name, reason))
             else:
                 yield instance
 
 
 def counts_of(dropped: Iterable[tuple[str, str]]) -> dict[str, int]:
     """How many instances each reason dropped."""
-    counts = Counter(reason for _, reason in dropped)
-    return {reason: counts[reason] for reason in CONTAMINATION}
+    return {**dict.fromkeys(CONTAMINATION, 0), **Counter(reason for _, reason in dropped)}
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def check_filled(sizes: Mapping[str, int], rules: Split, dropped: int) -> None:
     if not empty:
         return
     counts = ", ".join(f"{name} {size}" for name, size in sizes.items())
-    lost = f"; {dropped} dropped as contaminated" if dropped else ""
+    lost = f"; {dropped} dropped" if dropped else ""
     advice = "mine more repositories, or change data_seed or the shares"
     if empty[-1] == "validation":
         advice = f"no repository belongs to split.validation_owners {rules.validation_owners}"

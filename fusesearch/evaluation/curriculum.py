@@ -1,7 +1,8 @@
 """Questions that are neither trivial nor hopeless (RepoSearch-R1 section 3.4.1), by the answers of a weak and of a strong system.
 
-``python -m fusesearch.evaluation.curriculum INSTANCES.parquet RESULTS WEAK STRONG OUT.parquet`` takes a folder of ``fusesearch
-evaluate`` whose answers are exact or judged (``fusesearch judge``), and the names of two of its cells.
+``python -m fusesearch.evaluation.curriculum INSTANCES.parquet RESULTS WEAK STRONG OUT.csv`` takes a folder of ``fusesearch
+evaluate`` whose answers are exact or judged (``fusesearch judge``), and the names of two of its cells. It writes a table for
+``split.without``.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fusesearch.core.errors import DataError, FusesearchError
+from fusesearch.core.examples import write_dropped
 from fusesearch.core.schema import Instance, Score
-from fusesearch.core.storage import read_instances, write_instances
+from fusesearch.core.storage import read_instances
 from fusesearch.evaluation.judged import JudgedScore, judged
 from fusesearch.evaluation.judges import rubric_named
 from fusesearch.evaluation.results import read_results
@@ -25,26 +27,25 @@ HARD = 40
 """Questions kept of those that nobody solves (the paper)."""
 
 
-def curriculum(
+def left_out(
     instances: Sequence[Instance], weak: Iterable[Score], strong: Iterable[Score], hard: int = HARD, seed: int = 0
-) -> tuple[list[Instance], Counter[str]]:
-    """The instances to train on, in their order, and why others are not.
+) -> dict[str, str]:
+    """Why not to train on an instance, by its id; the others are worth it.
 
     ``trivial``: the weak system solves it in one of its runs. ``hopeless``: the strong one in none, besides ``hard`` of them,
     drawn by ``seed``. ``unknown``: all runs of a system failed, or have no verdict; that is not a wrong answer.
     """
     easy, possible = _best(weak), _best(strong)
     reasons = {
-        row.instance_id: "unknown" if row.instance_id not in easy.keys() & possible.keys()
-        else "trivial" if easy[row.instance_id] >= SOLVED
-        else "hopeless" if possible[row.instance_id] < SOLVED
-        else "kept"
-        for row in instances
+        name: "unknown" if name not in easy.keys() & possible.keys()
+        else "trivial" if easy[name] >= SOLVED
+        else "hopeless"
+        for name in (row.instance_id for row in instances)
+        if easy.get(name, 1.0) >= SOLVED or possible.get(name, 0.0) < SOLVED
     }  # fmt: skip
     hopeless = sorted(name for name, reason in reasons.items() if reason == "hopeless")
     kept = {*random.Random(seed).sample(hopeless, min(hard, len(hopeless)))}
-    reasons |= dict.fromkeys(kept, "kept")
-    return [row for row in instances if reasons[row.instance_id] == "kept"], Counter(reasons.values())
+    return {name: reason for name, reason in reasons.items() if name not in kept}
 
 
 def _best(scores: Iterable[Score]) -> dict[str, float]:
@@ -58,14 +59,16 @@ def _best(scores: Iterable[Score]) -> dict[str, float]:
 
 
 def main(instances: Path, results: Path, weak: str, strong: str, out: Path) -> None:
-    """Write the questions to train on, and print how many were left out and why."""
+    """Write which questions to leave out of training and why, and print how many."""
     cells, _ = judged(read_results([results]).cells, rubric_named("coreqa"))
     by_name = {row.cell.name: row.scores for row in cells}
     if missing := {weak, strong} - by_name.keys():
         raise DataError(f"{results} has no finished cell {', '.join(missing)}: there are {', '.join(by_name)}")
-    kept, counts = curriculum(read_instances(instances), by_name[weak], by_name[strong])
-    write_instances(out, kept)
-    print(", ".join(f"{count} {reason}" for reason, count in counts.items()))
+    rows = read_instances(instances)
+    reasons = left_out(rows, by_name[weak], by_name[strong])
+    write_dropped(out, reasons.items())
+    counts = Counter(reasons.values())
+    print(", ".join([f"{len(rows) - len(reasons)} kept", *(f"{count} {reason}" for reason, count in counts.items())]))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from fusesearch.core.config import load_params
+from fusesearch.core.config import Params, load_params
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.storage import read_text, write_text
 from fusesearch.localizers.registry import paths_of
@@ -26,8 +26,9 @@ from tasks.stages import STAGES, Stage, stage_named
 PACKAGES = ("fusesearch", "tasks")
 DVC_YAML = Path("dvc.yaml")
 PARAMS = Path("params.yaml")
-HEADER = """\
-# Written by `python -m tasks.running.deps --write` from tasks/stages.py; plots are written by hand.
+WRITE = "python -m tasks.running.deps --write"
+HEADER = f"""\
+# Written by `{WRITE}` from tasks/stages.py; plots are written by hand.
 # `python` is that of the environment: run `make reproduce`, or activate .venv before `dvc repro`.
 """
 PLOTS = "\nplots:\n"
@@ -58,11 +59,25 @@ DECIDES_NOTHING = (
 def code_of(stage: str) -> list[Path]:
     """The code that decides a stage's outputs, as ``dvc.yaml`` has it. Raises :class:`ConfigError` where that is damaged."""
     others = stage_named(stage).code
+    return [dep for dep in _listed(stage) if dep.parts[0] in PACKAGES or dep.as_posix() in others]
+
+
+def _listed(stage: str) -> list[Path]:
     try:
-        deps = map(Path, _parsed(read_text(DVC_YAML))["stages"][stage]["deps"])
-        return [dep for dep in deps if dep.parts[0] in PACKAGES or dep.as_posix() in others]
+        return [*map(Path, _parsed(read_text(DVC_YAML))["stages"][stage]["deps"])]
     except (yaml.YAMLError, TypeError, KeyError) as error:
-        raise ConfigError(f"{DVC_YAML} is damaged ({error}): run `python -m tasks.running.deps --write`") from None
+        raise ConfigError(f"{DVC_YAML} is damaged ({error}): run `{WRITE}`") from None
+
+
+def check_files(stage: Stage, params: Params) -> None:
+    """Raise :class:`ConfigError` if the params have a stage read a file or folder that ``dvc.yaml`` does not list."""
+    deps = _listed(stage.name)
+    for path in map(MAIN.input, stage.reads(params)):
+        if path not in deps:
+            raise ConfigError(
+                f"{DVC_YAML} does not have {path} among the deps of {stage.name}, so DVC would not see it change: "
+                f"run `{WRITE}`, then this command again"
+            )
 
 
 @lru_cache(maxsize=4)
@@ -164,4 +179,4 @@ if __name__ == "__main__":
     elif sys.argv[1:] != ["--check"]:
         sys.exit("usage: python -m tasks.running.deps --check | --write")
     elif DVC_YAML.read_text(encoding="utf-8") != text:
-        sys.exit("dvc.yaml is not what the stages and their imports make it: run `python -m tasks.running.deps --write`")
+        sys.exit(f"{DVC_YAML} is not what the stages and their imports make it: run `{WRITE}`")

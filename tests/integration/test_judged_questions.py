@@ -7,6 +7,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from fusesearch.core.examples import read_dropped
 from fusesearch.core.schema import Expected, Instance, Truth
 from fusesearch.core.storage import read_instances, write_instances
 from fusesearch.evaluation import curriculum
@@ -84,11 +85,12 @@ def test_a_judge_takes_the_place_of_exact_scores(world, tmp_path, capsys):
         assert "as j judged them; 2 of 12 verdicts failed" in table
     assert "Answer score" in exact
     assert len(endpoint.asked) == asked  # tables ask nobody
-    curriculum.main(world / "asked.parquet", tmp_path / "out", "closed-book.m.asked", "rag.m.asked", tmp_path / "kept.parquet")
-    assert capsys.readouterr().out == "6 kept\n"
-    assert read_instances(tmp_path / "kept.parquet") == read_instances(world / "asked.parquet")
-    curriculum.main(world / "asked.parquet", tmp_path / "out", "rag.m.asked", "closed-book.m.asked", tmp_path / "kept.parquet")
-    assert capsys.readouterr().out == "6 trivial\n"
+    curriculum.main(world / "asked.parquet", tmp_path / "out", "closed-book.m.asked", "rag.m.asked", tmp_path / "none.csv")
+    assert (capsys.readouterr().out, read_dropped(tmp_path / "none.csv")) == ("6 kept\n", {})
+    curriculum.main(world / "asked.parquet", tmp_path / "out", "rag.m.asked", "closed-book.m.asked", tmp_path / "all.csv")
+    assert capsys.readouterr().out == "0 kept, 6 trivial\n"
+    names = [row.instance_id for row in read_instances(world / "asked.parquet")]
+    assert read_dropped(tmp_path / "all.csv") == dict.fromkeys(names, "trivial")
 
 
 def test_open_questions_are_rows_with_a_reference_and_judged(world, tmp_path):

@@ -131,6 +131,9 @@ class Split(Section):
     near_duplicate: float | None = Field(
         0.8, gt=0.1, le=1, description="Jaccard similarity to a benchmark's issue or patch from which an instance is dropped"
     )
+    without: list[Path] = Field(
+        default_factory=list, description="tables of instances that nothing trains on: CSV with id and rule, the reason"
+    )
     aliases: dict[str, str] = Field(
         default_factory=dict, description="other names of repositories and their forks, mapped to their main name"
     )

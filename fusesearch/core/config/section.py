@@ -54,6 +54,7 @@ ADDED: dict[int, dict[str, dict[str, Any]]] = {
             }
         }
     },
+    11: {"Split": {"without": []}},
 }
 """Params that a version of the schema added, by section, each with the value that all earlier runs had.
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fusesearch.core.config import Split
 from fusesearch.core.errors import ArtifactError, ConfigError
+from fusesearch.core.examples import write_dropped
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import write_instances
 from fusesearch.data.contamination import barred_instances
@@ -39,7 +40,7 @@ RULES = Split(validation_owners=["owner1", "OWNER2"])
 
 
 def split_and_count(instances: list[Instance], rules: Split, seed: int) -> tuple[dict[str, list[Instance]], dict[str, int]]:
-    """The splits of a table, and how many contaminated instances each reason dropped."""
+    """The splits of a table, and how many instances each reason dropped."""
     with TemporaryDirectory() as folder:
         write_instances(Path(folder, "table.parquet"), instances)
         table = TableSplit(Path(folder, "table.parquet"), rules, seed)
@@ -194,3 +195,19 @@ def test_benchmarks_are_recognized_under_former_names_in_forks_and_in_other_word
     assert not {row.instance_id for row in parts["sft"] + parts["rl"]} & {row.instance_id for row in dirty}
     lenient = rules.model_copy(update={"near_duplicate": None})
     assert split_and_count([*many(), *dirty], lenient, 0)[1]["similar_issue"] == 0
+
+
+def test_nothing_trains_on_an_instance_of_a_table_and_its_reason_is_counted(tmp_path):
+    parts, before = split_and_count(many(), RULES, 0)
+    names = [parts[name][0].instance_id for name in SPLITS]
+    write_dropped(tmp_path / "left_out.csv", [(name, "trivial") for name in names])
+    rules = RULES.model_copy(update={"without": [tmp_path / "left_out.csv"]})
+    now, counts = split_and_count(many(), rules, 0)
+    assert now == {**{name: parts[name][1:] for name in ("sft", "rl")}, "validation": parts["validation"]}
+    assert counts == before | {"trivial": 2}
+
+
+def test_a_table_of_another_kind_is_named(tmp_path):
+    (tmp_path / "ids.csv").write_text("instance_id\na-1\n")
+    with pytest.raises(ArtifactError, match=r"ids\.csv lacks the columns id and rule"):
+        split(many(), Split(without=[tmp_path / "ids.csv"]), 0)

@@ -1,7 +1,7 @@
 """Which questions are trained on, by what a weak and a strong system make of them."""
 
 from fusesearch.core.schema import Instance, Score
-from fusesearch.evaluation.curriculum import curriculum
+from fusesearch.evaluation.curriculum import left_out
 from fusesearch.evaluation.judged import JudgedScore
 
 
@@ -22,18 +22,16 @@ STRONG = [score(name, 1.0) for name in ("easy", "once", "fair", "failed")] + [sc
 
 
 def test_what_the_weak_system_answers_once_is_trivial_and_what_the_strong_one_never_does_is_hopeless():
-    kept, counts = curriculum(ROWS, WEAK, STRONG, hard=0)
-    assert [row.instance_id for row in kept] == ["fair"]
-    assert counts == {"trivial": 2, "kept": 1, "hopeless": 1, "unknown": 1}
+    found = left_out(ROWS, WEAK, STRONG, hard=0)
+    assert found == {"easy": "trivial", "once": "trivial", "hard": "hopeless", "failed": "unknown"}
 
 
 def test_some_that_nobody_answers_stay_the_same_ones_each_time():
     many = [question(str(number)) for number in range(100)]
     nobody = [score(row.instance_id, 0.0) for row in many]
-    kept, counts = curriculum(many, nobody, nobody)
-    assert counts == {"hopeless": 60, "kept": 40}
-    assert kept == curriculum(many, nobody, nobody)[0]
-    assert kept == [row for row in many if row in kept]
+    found = left_out(many, nobody, nobody)
+    assert [*found.values()] == ["hopeless"] * 60
+    assert found == left_out(many, nobody, nobody)
 
 
 def test_a_judge_decides_about_open_answers_and_its_failure_about_none():
@@ -41,6 +39,4 @@ def test_a_judge_decides_about_open_answers_and_its_failure_about_none():
         return JudgedScore(**score(name, None).model_dump(), judge_grade=grade)
 
     weak = [graded("fair", 0.2), graded("hard", None)]
-    kept, counts = curriculum(ROWS[2:4], weak, [graded("fair", 1.0), graded("hard", 1.0)])
-    assert [row.instance_id for row in kept] == ["fair"]
-    assert counts["unknown"] == 1
+    assert left_out(ROWS[2:4], weak, [graded("fair", 1.0), graded("hard", 1.0)]) == {"hard": "unknown"}

@@ -1,5 +1,6 @@
 """The table of stages, dvc.yaml, params and places agree with each other."""
 
+import json
 from copy import deepcopy
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from fusesearch.core.overrides import flat_params
 from fusesearch.core.presets import FILTER_PRESETS, NO_PRESET
 from tasks.running import deps
 from tasks.running.places import MAIN, Places
-from tasks.stages import MATCH_BASE, STAGES, stage_named
+from tasks.stages import STAGES, stage_named
 
 ROOT = Path(__file__).parents[3]
 
@@ -24,7 +25,7 @@ def test_a_stage_reads_params_that_exist_and_outputs_of_earlier_stages(stage):
     for name in stage.params:
         assert any(key == name or key.startswith(f"{name}.") for key in known)
     earlier = list(STAGES)[: list(STAGES).index(stage.name)]
-    for name in {*stage.inputs} - {MATCH_BASE}:  # which may be empty
+    for name in stage.inputs:
         assert name.partition(".")[0] in earlier if name in MAIN else (ROOT / name).exists()
 
 
@@ -34,12 +35,33 @@ def test_a_stage_shows_what_it_makes_and_its_function_exists(stage):
     assert callable(stage.function())
 
 
-def test_the_base_of_the_cross_encoder_is_a_dependency_where_it_is_a_folder(tmp_path):
-    def read(base):
-        return {*STAGES["match"].found(parse_params({"match": {"base": base}}))}
+@pytest.mark.parametrize(
+    ("stage", "params"),
+    [
+        ("mine", {"mine": {"source": "benchmark", "benchmark": {"files": ["FILE"]}}}),
+        ("mine", {"mine": {"source": "git", "git": {"issues": ["FILE"]}}}),
+        ("mine", {"split": {"benchmarks": ["FILE"]}}),
+        ("split", {"split": {"benchmarks": ["FILE"]}}),
+        ("split", {"split": {"without": ["FILE"]}}),
+        ("sft", {"model": {"base": "FILE"}}),
+        ("match", {"match": {"base": "FILE"}}),
+        ("evaluate", {"evaluate": {"cells": {"own": {"checkpoint": "FILE"}}}}),
+        ("evaluate", {"agent": {"encoder": "FILE"}}),
+    ],
+)
+def test_a_file_that_params_name_is_a_dependency_and_dvc_yaml_must_have_it(tmp_path, monkeypatch, stage, params):
+    monkeypatch.chdir(ROOT)
 
-    assert read(str(tmp_path)) - read("") == {str(tmp_path)}
-    assert read("owner/on-the-hub") == read("")
+    def read(name):
+        return parse_params(json.loads(json.dumps(params).replace("FILE", name)))
+
+    known = read(str(tmp_path))
+    assert str(tmp_path) in STAGES[stage].reads(known)
+    with pytest.raises(ConfigError, match=f"does not have {tmp_path} among the deps of {stage}.*--write"):
+        deps.check_files(STAGES[stage], known)
+    if stage in ("sft", "match", "evaluate"):
+        assert "owner/on-the-hub" not in STAGES[stage].reads(read("owner/on-the-hub"))
+        deps.check_files(STAGES[stage], read("owner/on-the-hub"))
 
 
 def test_a_change_of_an_import_that_dvc_yaml_does_not_know_is_found(tmp_path):
