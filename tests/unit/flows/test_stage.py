@@ -1,5 +1,6 @@
 """A run of a stage: inputs that change meanwhile, and runs that killed processes of the stage left."""
 
+import json
 import shutil
 from contextlib import nullcontext
 from pathlib import Path
@@ -25,9 +26,11 @@ def project(tmp_path, monkeypatch):
     """A project whose stage ``select`` can run, without Prefect and MLflow."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "params.yaml", tmp_path)
-    (tmp_path / "dvc.yaml").write_text("stages:\n  select:\n    deps: [tasks/code.py]\n")
     write_text(tmp_path / "tasks/code.py", "1")
-    for data in SELECT.inputs(load_params()):
+    inputs = SELECT.inputs(load_params())
+    deps = [path.as_posix() for path in (Path("tasks/code.py"), *inputs)]
+    (tmp_path / "dvc.yaml").write_text(json.dumps({"stages": {"select": {"deps": deps}}}))
+    for data in inputs:
         write_text(data, "row")
     for name in ("occupied", "Live", "StageProgress"):
         monkeypatch.setattr(stage, name, lambda *_: nullcontext(SimpleNamespace(log=None)))
