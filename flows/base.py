@@ -1,5 +1,6 @@
 """Train the nano base checkpoint from scratch; ``make base``. Not a stage: its result is committed."""
 
+from argparse import ArgumentParser
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import yaml
 from prefect import flow, task
 
-from flows.command import run_command
+from flows.command import run_prepared
 from flows.progress import StageProgress
 from flows.retries import ONCE
 from fusesearch.core.config import Base, Params, load_params, parse_section
@@ -48,4 +49,5 @@ def base_flow() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    run_command(base_flow)
+    ArgumentParser(prog="python -m flows.base", description=__doc__).parse_args()
+    run_prepared(lambda: base_flow)

@@ -18,11 +18,6 @@ from fusesearch.core.errors import AGAIN, FusesearchError
 from fusesearch.evaluation.names import check_names
 
 
-def run_command(flow: Callable[[], object]) -> NoReturn:
-    """Run a flow and exit."""
-    run_prepared(lambda: flow)
-
-
 def run_prepared(prepare: Callable[[], Callable[[], object]], is_done: Callable[[], bool] = lambda: False) -> NoReturn:
     """Run the flow that ``prepare`` returns and exit; what ``prepare`` refuses is reported before any server is started.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -58,4 +59,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    ArgumentParser(prog="python -m flows.cli.docs", description=__doc__).parse_args()
     main()

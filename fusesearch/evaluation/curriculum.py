@@ -1,12 +1,11 @@
 """Questions that are neither trivial nor hopeless (RepoSearch-R1 section 3.4.1), by the answers of a weak and of a strong system.
 
-``python -m fusesearch.evaluation.curriculum INSTANCES.parquet RESULTS WEAK STRONG OUT.csv`` takes a folder of ``fusesearch
-evaluate`` whose answers are exact or judged (``fusesearch judge``), and the names of two of its cells. It writes a table for
-``split.without``.
+``python -m fusesearch.evaluation.curriculum`` writes the table of the others for ``split.without``.
 """
 
 from __future__ import annotations
 
+import argparse
 import random
 import sys
 from collections import Counter
@@ -58,22 +57,30 @@ def _best(scores: Iterable[Score]) -> dict[str, float]:
     return best
 
 
-def main(instances: Path, results: Path, weak: str, strong: str, out: Path) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Write which questions to leave out of training and why, and print how many."""
-    cells, _ = judged(read_results([results]).cells, rubric_named("coreqa"))
+    parser = argparse.ArgumentParser(prog="python -m fusesearch.evaluation.curriculum", description=main.__doc__)
+    parser.add_argument("instances", type=Path, help="the questions: a .parquet file, such as data/splits/rl.parquet")
+    parser.add_argument(
+        "results", type=Path, help="folder of `fusesearch evaluate`; open answers are judged by `fusesearch judge`"
+    )
+    parser.add_argument("weak", help="name of a cell there: what it answers in one of its runs is trivial")
+    parser.add_argument("strong", help="name of a cell there: what it answers in none is hopeless")
+    parser.add_argument("out", type=Path, help="table for split.without: CSV")
+    given = parser.parse_args(arguments)
+    cells, _ = judged(read_results([given.results]).cells, rubric_named("coreqa"))
     by_name = {row.cell.name: row.scores for row in cells}
-    if missing := {weak, strong} - by_name.keys():
-        raise DataError(f"{results} has no finished cell {', '.join(missing)}: there are {', '.join(by_name)}")
-    rows = read_instances(instances)
-    reasons = left_out(rows, by_name[weak], by_name[strong])
-    write_dropped(out, reasons.items())
+    if missing := {given.weak, given.strong} - by_name.keys():
+        raise DataError(f"{given.results} has no finished cell {', '.join(missing)}: there are {', '.join(by_name)}")
+    rows = read_instances(given.instances)
+    reasons = left_out(rows, by_name[given.weak], by_name[given.strong])
+    write_dropped(given.out, reasons.items())
     counts = Counter(reasons.values())
     print(", ".join([f"{len(rows) - len(reasons)} kept", *(f"{count} {reason}" for reason, count in counts.items())]))
 
 
 if __name__ == "__main__":
-    questions, folder, below, above, target = sys.argv[1:]
     try:
-        main(Path(questions), Path(folder), below, above, Path(target))
+        main(sys.argv[1:])
     except FusesearchError as error:
         sys.exit(f"error: {error}")

@@ -7,6 +7,7 @@ each node lie in its folder. All nodes are in one file because two DVC stages ca
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -85,4 +86,5 @@ def _reads(node: Node, params: Params) -> list[str]:
 
 
 if __name__ == "__main__":
+    ArgumentParser(prog="python -m tasks.experiments.dvc_file", description=__doc__).parse_args()
     write_dvc_files()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -61,6 +62,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    ArgumentParser(prog="python -m tasks.experiments.rebuild", description=__doc__).parse_args()
     try:
         main()
     except FusesearchError as error:

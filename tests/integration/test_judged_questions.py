@@ -85,9 +85,10 @@ def test_a_judge_takes_the_place_of_exact_scores(world, tmp_path, capsys):
         assert "as j judged them; 2 of 12 verdicts failed" in table
     assert "Answer score" in exact
     assert len(endpoint.asked) == asked  # tables ask nobody
-    curriculum.main(world / "asked.parquet", tmp_path / "out", "closed-book.m.asked", "rag.m.asked", tmp_path / "none.csv")
+    table, results, closed, rag = str(world / "asked.parquet"), str(tmp_path / "out"), "closed-book.m.asked", "rag.m.asked"
+    curriculum.main([table, results, closed, rag, str(tmp_path / "none.csv")])
     assert (capsys.readouterr().out, read_dropped(tmp_path / "none.csv")) == ("6 kept\n", {})
-    curriculum.main(world / "asked.parquet", tmp_path / "out", "rag.m.asked", "closed-book.m.asked", tmp_path / "all.csv")
+    curriculum.main([table, results, rag, closed, str(tmp_path / "all.csv")])
     assert capsys.readouterr().out == "0 kept, 6 trivial\n"
     names = [row.instance_id for row in read_instances(world / "asked.parquet")]
     assert read_dropped(tmp_path / "all.csv") == dict.fromkeys(names, "trivial")

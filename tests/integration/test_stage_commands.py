@@ -11,7 +11,7 @@ import pytest
 from prefect import flow
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
-from flows.command import run_command, run_prepared
+from flows.command import run_prepared
 from fusesearch.core.errors import AGAIN
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ def test_a_server_that_takes_no_note_of_what_is_made_is_a_warning(monkeypatch, c
 def test_a_server_that_answers_with_errors_is_one_clear_line(monkeypatch, capsys, known, status, advice):
     monkeypatch.chdir(ROOT)
     with broken(known, status), pytest.raises(SystemExit):
-        run_command(flow(name="nothing")(lambda: None))
+        run_prepared(lambda: flow(name="nothing")(lambda: None))
     (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error:")]
     assert f"the Prefect server answered {status} to /api/" in line
     assert line.endswith(advice)

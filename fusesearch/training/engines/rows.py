@@ -1,14 +1,13 @@
-"""Rows that veRL reads: ``python -m fusesearch.training.engines.rows INSTANCES OUT REPOS CACHE [SETTINGS]``.
-
-The last three are the arguments of :func:`~fusesearch.training.loading.open_tasks`.
-"""
+"""Rows that veRL reads: ``python -m fusesearch.training.engines.rows``."""
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from fusesearch.core.errors import FusesearchError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import read_instances, replacing
 from fusesearch.training.environment import SearchTasks
@@ -34,6 +33,20 @@ def write_rows(instances: Iterable[Instance], tasks: SearchTasks, out: Path, hel
         pl.DataFrame(rows).write_parquet(path)
 
 
+def main(arguments: Sequence[str]) -> None:
+    """Write the rows that veRL reads."""
+    parser = argparse.ArgumentParser(prog="python -m fusesearch.training.engines.rows", description=main.__doc__)
+    parser.add_argument("instances", type=Path, help="a .parquet file, such as data/splits/rl.parquet")
+    parser.add_argument("out", type=Path, help="file for veRL's data.train_files or data.val_files: .parquet")
+    parser.add_argument("repos", help="folder of the repositories, such as data/repos")
+    parser.add_argument("cache", help="folder for their snapshots, such as .fusesearch/snapshots")
+    parser.add_argument("settings", nargs="?", help="checkpoint whose fusesearch.json has the limits of an episode")
+    given = parser.parse_args(arguments)
+    write_rows(read_instances(given.instances), open_tasks(given.repos, given.cache, given.settings), given.out)
+
+
 if __name__ == "__main__":
-    source, target, *where = sys.argv[1:]
-    write_rows(read_instances(Path(source)), open_tasks(*where), Path(target))
+    try:
+        main(sys.argv[1:])
+    except FusesearchError as error:
+        sys.exit(f"error: {error}")
