@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from experiments.evidence.cases import Cases, read_cases
-from experiments.evidence.commits import fixes
 from experiments.evidence.measures import best_readings, confidence_of, differences, table
 from experiments.evidence.page import results_page, texts_of
-from experiments.evidence.run import ALONE, OWN, RANKER, of_set
+from experiments.evidence.run import ALONE, OWN, RANKER, of_set, unseen
 from experiments.evidence.systems import RELEASED, System, free, released, scored
-from experiments.evidence.unseen import unseen
+from experiments.evidence.weights import fixes
 from fusesearch.core.errors import DataError
 from fusesearch.localizers.ranker.trees import WEIGHTS
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot

@@ -1,6 +1,6 @@
 """Rows that veRL reads: ``python -m fusesearch.training.engines.rows INSTANCES OUT REPOS CACHE [SETTINGS]``.
 
-The last three are the arguments of :func:`~fusesearch.training.loading.open_tasks`.
+The last three are the arguments of :func:`~fusesearch.training.environment.open_tasks`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from pathlib import Path
 
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import read_instances, replacing
-from fusesearch.training.environment import SearchTasks
-from fusesearch.training.loading import open_tasks
+from fusesearch.training.environment import SearchTasks, open_tasks
 
 
 def write_rows(instances: Iterable[Instance], tasks: SearchTasks, out: Path, held_out: bool = False) -> None:

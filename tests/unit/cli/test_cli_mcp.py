@@ -13,8 +13,8 @@ import typer
 import uvicorn
 
 from fusesearch.cli.serving.http import _Server, is_local
-from fusesearch.cli.serving.progress import steps
 from fusesearch.cli.serving.roots import Roots
+from fusesearch.cli.serving.service import steps
 from fusesearch.core.errors import RepositoryError, ToolError
 from fusesearch.core.schema import Observation, ToolCall, Turn
 from tests.fakes.commands import app
