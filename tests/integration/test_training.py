@@ -151,7 +151,8 @@ def test_products_of_float32_have_the_precision_that_params_say(base: Path) -> N
     assert torch.get_float32_matmul_precision() == "highest"
 
 
-def test_killed_training_goes_on_from_its_last_step(tmp_path: Path, params: Params, base: Path) -> None:
+@pytest.mark.parametrize("changes", [{}, {"optimizer": "adamw", "lora": Lora(rank=4, alpha=8)}])
+def test_killed_training_goes_on_from_its_last_step(tmp_path: Path, params: Params, changes: dict[str, Any]) -> None:
     class Killed(Exception):
         pass
 
@@ -159,16 +160,15 @@ def test_killed_training_goes_on_from_its_last_step(tmp_path: Path, params: Para
         if row["step"] == 10:
             raise Killed
 
-    def run(out: Path, on_log) -> dict[str, float]:  # type: ignore[no-untyped-def]
-        model, tokenizer = load_student(base)
-        rows, _ = tokenize([trajectory()] * 8, tokenizer, params)
-        section = params.sft.model_copy(update={"save_steps": 4, "epochs": 5})
-        return fit(model, tokenizer, rows, section, params, out, on_log)
+    def run(name: str, on_log: Callable[[dict[str, float]], None]) -> float:
+        return train_sft(given, tmp_path / "t.jsonl", tmp_path / name, on_log=on_log)["steps"]
 
-    whole = run(tmp_path / "whole", lambda row: None)
+    given = params.model_copy(update={"sft": params.sft.model_copy(update={"save_steps": 4, "epochs": 5, **changes})})
+    write_jsonl(tmp_path / "t.jsonl", [trajectory()] * 8)
+    whole = run("whole", lambda row: None)
     with pytest.raises(Killed):
-        run(tmp_path / "cut", stop_at_ten)
-    assert run(tmp_path / "cut", lambda row: None)["steps"] == whole["steps"] == 20
+        run("cut", stop_at_ten)
+    assert run("cut", lambda row: None) == whole == 20
     weights = [(tmp_path / name / "checkpoint" / "model.safetensors").read_bytes() for name in ("whole", "cut")]
     assert weights[0] == weights[1]
 
@@ -354,26 +354,6 @@ def test_the_reference_of_adapters_is_the_model_without_them(
     train_grpo(params, section, instances, base, snapshot(tmp_path), tmp_path / "out", on_log=logged.append)
     assert logged[0]["kl"] == pytest.approx(0, abs=1e-6)
     assert logged[-1]["kl"] > 1e-4
-
-
-def test_killed_training_of_adapters_goes_on_from_its_last_step(tmp_path: Path, params: Params) -> None:
-    class Killed(Exception):
-        pass
-
-    def stop_at_ten(row: dict[str, float]) -> None:
-        if row["step"] == 10:
-            raise Killed
-
-    def run(out: Path, on_log) -> None:  # type: ignore[no-untyped-def]
-        train_sft(adapted(params, "sft", save_steps=4), tmp_path / "t.jsonl", out, on_log=on_log)
-
-    write_jsonl(tmp_path / "t.jsonl", [trajectory()] * 8)
-    run(tmp_path / "whole", lambda row: None)
-    with pytest.raises(Killed):
-        run(tmp_path / "cut", stop_at_ten)
-    run(tmp_path / "cut", lambda row: None)
-    weights = [(tmp_path / name / "checkpoint" / "model.safetensors").read_bytes() for name in ("whole", "cut")]
-    assert weights[0] == weights[1]
 
 
 def test_a_process_trains_on_one_gpu_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
