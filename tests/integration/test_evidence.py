@@ -1,7 +1,6 @@
 """The evidence table from end to end, over a small repository and a clone that releases answers as CoSIL's does."""
 
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,8 @@ from experiments.evidence.systems import RELEASED, System, free, released, score
 from experiments.evidence.weights import fixes
 from fusesearch.core.errors import DataError
 from fusesearch.localizers.ranker.trees import WEIGHTS
-from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from tests.fakes.git import committed
+from tests.fakes.training import snapshots_in
 
 SHOP = "class Shop:\n    def sell(self, price):\n        return 1\n\n\ndef total(prices):\n    return 2\n"
 BANK = "def interest(rate):\n    return rate\n"
@@ -67,7 +66,7 @@ def test_an_instance_of_two_sets_is_there_once_and_what_cannot_be_had_says_why(c
 
 
 def test_systems_are_scored_on_the_same_instances_under_one_rule(cases, root):
-    snapshots = partial(instance_snapshot, SnapshotStore(root / "snapshots"), root / "repos")
+    snapshots = snapshots_in(root)
     systems = {"bm25": free("bm25", cases.of("verified"), snapshots, root / "out")}
     systems |= released(root / "cosil", cases, root / "repos", root / "out")["verified"]
     rows = {row["system"]: row for row in table(systems)}

@@ -16,7 +16,7 @@ from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
 from fusesearch.core.storage import silent
 from fusesearch.data.sources.synthetic import Synthetic, mining, processes
 from fusesearch.data.truth import truth_in_git
-from tests.fakes.git import git
+from tests.fakes.git import git, write
 
 FILES = {
     "littlepkg/__init__.py": '"""A made-up package."""\n\nfrom littlepkg.shapes import area, perimeter, scale\n',
@@ -109,10 +109,7 @@ def mine(config, seed, folder, progress=silent):
 @pytest.fixture
 def site(tmp_path, monkeypatch):
     folder = tmp_path / "a site"
-    for name, text in FILES.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(text))
+    write(folder, {name: textwrap.dedent(text) for name, text in FILES.items()})
     monkeypatch.setenv("PYTHONPATH", str(folder))
     monkeypatch.syspath_prepend(str(folder))
     return folder

@@ -16,25 +16,18 @@ from fusesearch.cli.profiles import load_profile, names
 from fusesearch.core.config import parse_params
 from fusesearch.core.errors import InfrastructureError
 from fusesearch.core.overrides import override
+from tests.fakes.checkout import checked_out
 from tests.fakes.endpoint import Endpoint, scripted
 
 ROOT = Path(__file__).parents[3]
 NOTHING = Machine(0, 0.0, "")
-NANO = "# nano, with a comment\nprofile: nano\nseed: 7\nmodel: {base: no/base}\n"
-BIG = "profile: big\nmodel: {base: org/big, dtype: bfloat16}\ngrpo: {rollouts: vllm}\nteacher: {localizer: model, base_url: http://127.0.0.1:9/v1}\n"
 
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    (tmp_path / "params.yaml").write_text(NANO)
-    (tmp_path / "experiments/profiles").mkdir(parents=True)
-    (tmp_path / "experiments/profiles/big.yaml").write_text(BIG)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setattr(checks.shutil, "disk_usage", lambda path: namedtuple("Usage", "free")(1e12))
     monkeypatch.setattr(needs, "cores", lambda: 2)
-    return tmp_path
+    return checked_out(tmp_path, monkeypatch)
 
 
 def test_the_core_of_this_environment_works(run, checkout):
