@@ -11,11 +11,11 @@ import httpx
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.logging.configuration import setup_logging
 
-from flows.owner import end_with_starter
 from flows.server import prefect_server
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import AGAIN, FusesearchError
 from fusesearch.evaluation.names import check_names
+from tasks.running.process import end_with_starter
 
 
 def run_prepared(prepare: Callable[[], Callable[[], object]], is_done: Callable[[], bool] = lambda: False) -> NoReturn:

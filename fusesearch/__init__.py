@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from fusesearch.localizers.base import Localizer
     from fusesearch.localizers.ranker.context import context
     from fusesearch.localizers.searcher import ask, localize, localize_async
-    from fusesearch.training.environment import Rollout, SearchTasks, columns_of
-    from fusesearch.training.loading import load_tasks
+    from fusesearch.training.environment import Rollout, SearchTasks, columns_of, load_tasks
 
 __all__ = [
     "Answer", "Context", "Environment", "Instance", "Localizer", "Rollout", "Score", "SearchTasks", "Trajectory", "ask",
@@ -52,7 +51,7 @@ def __getattr__(name: str) -> Any:
         "ask": "fusesearch.localizers.searcher",
         "columns_of": "fusesearch.training.environment",
         "context": "fusesearch.localizers.ranker.context",
-        "load_tasks": "fusesearch.training.loading",
+        "load_tasks": "fusesearch.training.environment",
         "localize": "fusesearch.localizers.searcher",
         "localize_async": "fusesearch.localizers.searcher",
     }

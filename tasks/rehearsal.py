@@ -23,13 +23,12 @@ import yaml
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.models.chat import encode, prompt_ids, training_ids
 from fusesearch.core import child
-from fusesearch.core.config import Params, load_params
+from fusesearch.core.config import Params, load_params, read_mapping
 from fusesearch.core.cores import one_openmp_thread
 from fusesearch.core.errors import ConfigError, DataError, FusesearchError
 from fusesearch.core.overrides import override
 from fusesearch.core.schema import Tokens, Trajectory, Turn
 from fusesearch.core.storage import read_json, read_trajectories, write_json, write_jsonl
-from fusesearch.evaluation.grid import read_yaml
 from fusesearch.training.architectures import config_of, folder_of
 from fusesearch.training.trainer import quiet
 from tasks.running.dvc_command import reason
@@ -46,7 +45,7 @@ LAYERS, WIDTH, HEAD, FEED_FORWARD, EXPERTS = 2, 64, 32, 128, 8
 TAUGHT = ("synthesize", "select", "template", "sft")
 """Steps up to the student of a teacher: the scripted one has no program for RepoQA-Agent's tools, and takes FuseSearch's."""
 
-CUTS: dict[str, Any] = read_yaml(Path(__file__).parents[1] / "experiments/rehearsal.yaml")
+CUTS = read_mapping(Path(__file__).parents[1] / "experiments/rehearsal.yaml")
 """What a rehearsal makes smaller; all else is the profile's own, lengths too."""
 
 

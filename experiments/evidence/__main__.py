@@ -48,7 +48,7 @@ def measure(
     this command does not measure stay as they are in `results.json`.
     """
     from experiments.evidence.run import Given, evidence
-    from experiments.evidence.unseen import unseen as scores_of
+    from experiments.evidence.run import unseen as scores_of
     from fusesearch.core.config import Rank
     from fusesearch.localizers.ranker.trees import WEIGHTS
 

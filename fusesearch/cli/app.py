@@ -67,32 +67,26 @@ def errors_on_one_line() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-class OneLineCommand(TyperCommand):
-    """The only command of a program, with :func:`errors_on_one_line`."""
+class OneLine:
+    """A command or group with :func:`errors_on_one_line`."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Read the command line, for which Typer imports pydantic."""
         with errors_on_one_line():
-            return super().make_context(*args, **kwargs)
+            return super().make_context(*args, **kwargs)  # type: ignore[misc]
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         with errors_on_one_line():
-            return super().invoke(ctx)
+            return super().invoke(ctx)  # type: ignore[misc]
 
 
-class OneLineGroup(TyperGroup):
-    """The commands of a program, with :func:`errors_on_one_line`."""
+class OneLineCommand(OneLine, TyperCommand):
+    """The only command of a program."""
 
-    def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        """Read the command line, for which Typer imports pydantic."""
-        with errors_on_one_line():
-            return super().make_context(*args, **kwargs)
 
-    def invoke(self, ctx: Any) -> Any:
-        """Run the chosen command."""
-        with errors_on_one_line():
-            return super().invoke(ctx)
+class OneLineGroup(OneLine, TyperGroup):
+    """The commands of a program."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """List commands that need an extra which is not installed last, in a panel that names the extra."""

@@ -8,20 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fusesearch.cli import seconds_since_start
-from fusesearch.cli.choices import (
-    BaseUrlOption,
-    CallsOption,
-    CheckpointOption,
-    HelpAllOption,
-    ModelOption,
-    ModeName,
-    ModeOption,
-    NewTokensOption,
-    SettingsOption,
-    TemperatureOption,
-    TurnsOption,
-)
+from fusesearch.cli import choices, seconds_since_start
 from fusesearch.cli.localize import NO_ANSWER, run_and_save
 from fusesearch.cli.output import Format, print_json, read_input
 
@@ -36,10 +23,10 @@ class ToolsName(StrEnum):
 def ask(
     question: Annotated[str, typer.Argument(help="Its text, or `-` for stdin.", metavar="QUESTION")],
     repo: Annotated[Path, typer.Option(help="Directory to search, by default this.", metavar="DIR", show_default=False)] = Path(),
-    model: ModelOption = None,
-    base_url: BaseUrlOption = None,
-    settings: SettingsOption = None,
-    checkpoint: CheckpointOption = None,
+    model: choices.ModelOption = None,
+    base_url: choices.BaseUrlOption = None,
+    settings: choices.SettingsOption = None,
+    checkpoint: choices.CheckpointOption = None,
     localizer: Annotated[
         str | None,
         typer.Option(help="By default code-answers, or with a model fusesearch; or closed-book, rag, ircot.", metavar="NAME"),
@@ -52,12 +39,12 @@ def ask(
     ] = ToolsName.questions,
     format: Annotated[Format, typer.Option(help="How to print it.", show_default=False)] = Format.text,
     save: Annotated[Path | None, typer.Option(help="Also write the trajectory here.", metavar="FILE", hidden=True)] = None,
-    mode: ModeOption = ModeName.parallel,
-    calls_per_turn: CallsOption = None,
-    max_turns: TurnsOption = None,
-    max_new_tokens: NewTokensOption = None,
-    temperature: TemperatureOption = None,
-    help_all: HelpAllOption = False,
+    mode: choices.ModeOption = choices.ModeName.parallel,
+    calls_per_turn: choices.CallsOption = None,
+    max_turns: choices.TurnsOption = None,
+    max_new_tokens: choices.NewTokensOption = None,
+    temperature: choices.TemperatureOption = None,
+    help_all: choices.HelpAllOption = False,
 ) -> None:
     """Answer a question about the code in DIR.
 

@@ -8,23 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fusesearch.cli import seconds_since_start
-from fusesearch.cli.choices import (
-    BaseUrlOption,
-    CallsOption,
-    CheckpointOption,
-    EncoderOption,
-    HelpAllOption,
-    LocalizerOption,
-    ModelOption,
-    ModeName,
-    ModeOption,
-    NewTokensOption,
-    PreSearchOption,
-    SettingsOption,
-    TemperatureOption,
-    TurnsOption,
-)
+from fusesearch.cli import choices, seconds_since_start
 from fusesearch.cli.output import Format, print_json, read_input, save_text, usage_error
 from fusesearch.core.errors import DataError
 
@@ -44,23 +28,23 @@ def localize(
     ] = None,
     repo: Annotated[Path, typer.Option(help="Directory to search, by default this.", metavar="DIR", show_default=False)] = Path(),
     issue: Annotated[str | None, typer.Option(help="The same as ISSUE.", metavar="ISSUE", hidden=True)] = None,
-    model: ModelOption = None,
-    base_url: BaseUrlOption = None,
-    settings: SettingsOption = None,
-    checkpoint: CheckpointOption = None,
-    localizer: LocalizerOption = None,
-    encoder: EncoderOption = None,
+    model: choices.ModelOption = None,
+    base_url: choices.BaseUrlOption = None,
+    settings: choices.SettingsOption = None,
+    checkpoint: choices.CheckpointOption = None,
+    localizer: choices.LocalizerOption = None,
+    encoder: choices.EncoderOption = None,
     top: Annotated[int | None, typer.Option(help="Files to show; 5 by default.", min=1, max=100, metavar="N")] = None,
     format: Annotated[Format, typer.Option(help="How to print it.", show_default=False)] = Format.text,
     explain: Annotated[bool, typer.Option("--explain", help="Also say which call led to each location.", hidden=True)] = False,
     save: Annotated[Path | None, typer.Option(help="Also write the trajectory here.", metavar="FILE", hidden=True)] = None,
-    mode: ModeOption = ModeName.parallel,
-    calls_per_turn: CallsOption = None,
-    max_turns: TurnsOption = None,
-    max_new_tokens: NewTokensOption = None,
-    temperature: TemperatureOption = None,
-    pre_search: PreSearchOption = None,
-    help_all: HelpAllOption = False,
+    mode: choices.ModeOption = choices.ModeName.parallel,
+    calls_per_turn: choices.CallsOption = None,
+    max_turns: choices.TurnsOption = None,
+    max_new_tokens: choices.NewTokensOption = None,
+    temperature: choices.TemperatureOption = None,
+    pre_search: choices.PreSearchOption = None,
+    help_all: choices.HelpAllOption = False,
 ) -> None:
     """Find the files and functions of an issue.
 

@@ -9,21 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fusesearch.cli.choices import (
-    BaseUrlOption,
-    CallsOption,
-    CheckpointOption,
-    HelpAllOption,
-    LocalizerOption,
-    ModelOption,
-    ModeName,
-    ModeOption,
-    NewTokensOption,
-    PreSearchOption,
-    SettingsOption,
-    TemperatureOption,
-    TurnsOption,
-)
+from fusesearch.cli import choices
 from fusesearch.cli.output import usage_error
 
 if TYPE_CHECKING:
@@ -73,18 +59,18 @@ def mcp(
             hidden=True,
         ),
     ] = None,
-    model: ModelOption = None,
-    base_url: BaseUrlOption = None,
-    settings: SettingsOption = None,
-    checkpoint: CheckpointOption = None,
-    localizer: LocalizerOption = None,
-    mode: ModeOption = ModeName.parallel,
-    calls_per_turn: CallsOption = None,
-    max_turns: TurnsOption = None,
-    max_new_tokens: NewTokensOption = None,
-    temperature: TemperatureOption = None,
-    pre_search: PreSearchOption = None,
-    help_all: HelpAllOption = False,
+    model: choices.ModelOption = None,
+    base_url: choices.BaseUrlOption = None,
+    settings: choices.SettingsOption = None,
+    checkpoint: choices.CheckpointOption = None,
+    localizer: choices.LocalizerOption = None,
+    mode: choices.ModeOption = choices.ModeName.parallel,
+    calls_per_turn: choices.CallsOption = None,
+    max_turns: choices.TurnsOption = None,
+    max_new_tokens: choices.NewTokensOption = None,
+    temperature: choices.TemperatureOption = None,
+    pre_search: choices.PreSearchOption = None,
+    help_all: choices.HelpAllOption = False,
 ) -> None:
     """Serve the localizer over MCP.
 

@@ -32,14 +32,14 @@ def load_profile(name: str, root: Path) -> Params:
 
 def merged(name: str, root: Path) -> dict[str, Any]:
     """The nano params with the overlay of ``name`` on top, as a plain mapping."""
-    from fusesearch.core.config import overlay
+    from fusesearch.core.config import overlay, read_mapping
 
-    base = _mapping(nano_file(root))
+    base = read_mapping(nano_file(root))
     if name == BASE:
         return base
     if name not in names(root):
         raise ConfigError(f"no profile {name!r}: there are {', '.join(names(root))}")
-    return overlay(base, {"profile": name, **_mapping(root / FOLDER / f"{name}.yaml")})
+    return overlay(base, {"profile": name, **read_mapping(root / FOLDER / f"{name}.yaml")})
 
 
 def current(root: Path) -> str:
@@ -56,15 +56,3 @@ def nano_file(root: Path) -> Path:
     if (root / NANO_COPY).is_file():
         return root / NANO_COPY
     raise ConfigError(f"{PARAMS} holds another profile and the copy of nano's params is missing: git checkout {PARAMS}")
-
-
-def _mapping(path: Path) -> dict[str, Any]:
-    import yaml
-
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not valid YAML: {error}") from None
-    if data is not None and not isinstance(data, dict):
-        raise ConfigError(f"{path}: the top level must be a mapping of sections")
-    return data or {}

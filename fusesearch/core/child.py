@@ -1,7 +1,7 @@
 """Child processes that end with the process that started them, even by SIGKILL, and with all that they started.
 
 A child has one end of a pipe, and only its parent has the other: the kernel closes it when the parent ends. Three places need
-another way, and say why: :mod:`flows.owner`, the synthetic source's sandbox, and the study ``downstream``.
+another way, and say why: :mod:`tasks.running.process`, the synthetic source's sandbox, and the study ``downstream``.
 """
 
 from __future__ import annotations

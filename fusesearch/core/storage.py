@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from fusesearch.core.errors import ArtifactError, DataError
+from fusesearch.core.errors import ArtifactError, DataError, first_fault
 from fusesearch.core.schema import Instance, Trajectory, Truth
 
 M = TypeVar("M", bound=BaseModel)
@@ -52,6 +53,19 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Yield the name of a folder beside ``path``, which takes its place when the block ends without an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".partial-{uuid.uuid4().hex[:8]}-{path.name}")
+    try:
+        yield temporary
+        shutil.rmtree(path, ignore_errors=True)
+        os.replace(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -122,9 +136,7 @@ def read_jsonl(path: Path, model: type[M]) -> Iterator[M]:
         try:
             yield model.model_validate_json(line)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or "line"
-            raise ArtifactError(f"{path}:{number}: {where}: {first['msg']}") from None
+            raise ArtifactError(f"{path}:{number}: {first_fault(error)}") from None
 
 
 def read_trajectories(path: Path) -> list[Trajectory]:

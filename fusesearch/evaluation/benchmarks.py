@@ -24,7 +24,7 @@ from fusesearch.data.swe_bench import instances as swe_bench_instances
 from fusesearch.data.swe_bench import read_rows
 from fusesearch.data.truth import Reader, truth_from_patch
 from fusesearch.evaluation.grid import Benchmark
-from fusesearch.evaluation.published.rows import ReleasedRow, json_lines
+from fusesearch.evaluation.published.claims import ReleasedRow, json_lines
 from fusesearch.evaluation.results import Loaded
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot

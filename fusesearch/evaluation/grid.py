@@ -8,11 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import Field, model_validator
 
-from fusesearch.core.config import Agent, Compute, Name, Rewarded, Section, Subject, Tools, parse_section
-from fusesearch.core.errors import ConfigError
+from fusesearch.core.config import Agent, Compute, Name, Rewarded, Section, Subject, Tools, parse_section, read_mapping
 from fusesearch.evaluation.names import check_names
 
 
@@ -103,22 +101,9 @@ class Grid(Rewarded):
 
 def load_grid(path: Path) -> Grid:
     """Read and check a grid file. Raises :class:`ConfigError` with file, key and reason in one line."""
-    return check_names(parse_section(Grid, read_yaml(path), source=str(path)), str(path))
+    return check_names(parse_section(Grid, read_mapping(path), source=str(path)), str(path))
 
 
 def load_prices(path: Path) -> dict[str, Prices]:
     """A YAML mapping of model names to prices. Raises :class:`ConfigError`."""
-    data = read_yaml(path)
-    if not isinstance(data, dict):
-        raise ConfigError(f"{path}: a mapping of model names to prompt and completion prices is needed")
-    return {str(name): parse_section(Prices, row, f"{path}: {name}") for name, row in data.items()}
-
-
-def read_yaml(path: Path) -> Any:
-    """The value of a YAML file. Raises :class:`ConfigError` in one line."""
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"{path} is missing") from None
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    return {str(name): parse_section(Prices, row, f"{path}: {name}") for name, row in read_mapping(path).items()}

@@ -277,7 +277,11 @@ def quality_of(score: Score) -> float | None:
 
 def efficiency_of(score: Score, scope: Scope) -> float:
     """e of a score under a history scope. Raises :class:`DataError` for an errored score."""
-    value = score.efficiency if scope == "turn" else score.efficiency_call
+    return given(score, score.efficiency if scope == "turn" else score.efficiency_call)
+
+
+def given(score: Score, value: float | None) -> float:
+    """A figure of the score. Raises :class:`DataError` if it is absent."""
     if value is None:
         raise DataError(f"{score.instance_id}: the score is absent ({score.error or 'not measured'})")
     return value

@@ -13,7 +13,7 @@ from fusesearch.data.patches import parse_patch
 from fusesearch.data.repositories import git_dir_of
 from fusesearch.data.swe_bench import read_rows
 from fusesearch.data.truth import truth_in_git
-from fusesearch.evaluation.published.rows import ReleasedRow, json_lines
+from fusesearch.evaluation.published.claims import ReleasedRow, json_lines
 from fusesearch.evaluation.quality import Pair, summarize
 
 

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
+from fusesearch.core.config import parse_section
 from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Record, Score
 from fusesearch.core.storage import read_json, read_jsonl, replacing
@@ -101,15 +102,11 @@ def cell_folder(out: Path, cell: Cell) -> Path:
 
 
 def read_manifest(out: Path) -> Manifest:
-    """The manifest of a grid's folder. Raises :class:`ArtifactError` when it is missing or none."""
+    """The manifest of a grid's folder. Raises :class:`ArtifactError` when it is missing, :class:`ConfigError` when it is none."""
     path = out / MANIFEST
     if not path.exists():
         raise ArtifactError(f"{out} holds no grid (no {MANIFEST}): name a folder that `fusesearch evaluate` wrote")
-    try:
-        return Manifest.model_validate(read_json(path))
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ArtifactError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    return parse_section(Manifest, read_json(path), str(path))
 
 
 def read_results(folders: Sequence[Path]) -> Results:

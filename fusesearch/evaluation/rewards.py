@@ -13,7 +13,7 @@ from typing import Literal
 
 from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.core.schema import Score
-from fusesearch.evaluation.metrics import Reward, Scope, efficiency_of, quality_of
+from fusesearch.evaluation.metrics import Reward, Scope, efficiency_of, given, quality_of
 from fusesearch.evaluation.quality import ndcg_at
 
 
@@ -27,7 +27,7 @@ class JointReward:
 
     def __call__(self, score: Score, scope: Scope = "turn") -> float:
         """The reward. Raises :class:`DataError` for an errored score, which has no reward, not a reward of zero."""
-        f1, e = _given(score, quality_of(score)), efficiency_of(score, scope)
+        f1, e = given(score, quality_of(score)), efficiency_of(score, scope)
         return self.alpha * f1 + self.beta * e + self.gamma * f1 * e
 
 
@@ -39,7 +39,7 @@ class RankedReward:
 
     def __call__(self, score: Score, scope: Scope = "turn") -> float:
         """The reward, which does not depend on e. Raises :class:`DataError` for an errored score, and for a question."""
-        _given(score, score.f1)
+        given(score, score.f1)
         if score.true_functions:
             return ndcg_at(score.predicted_functions, score.true_functions, self.k)
         return ndcg_at(score.predicted_files, score.true_files, self.k)
@@ -97,9 +97,3 @@ def make_reward(name: str, *, alpha: float = 0.8, beta: float = 0.0, gamma: floa
 def outcome_of(reward: Reward) -> Reward:
     """The reward without its process part, which trees do not propagate."""
     return AnswerReward() if isinstance(reward, AnswerReward) else reward
-
-
-def _given(score: Score, value: float | None) -> float:
-    if value is None:
-        raise DataError(f"{score.instance_id}: the score is absent ({score.error or 'not measured'})")
-    return value

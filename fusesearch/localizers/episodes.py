@@ -9,7 +9,7 @@ from fusesearch.agents.specs import BOTH, FUSESEARCH, QUESTIONS, REPO_QA, Episod
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Instance
-from fusesearch.localizers.reposearcher.spec import REPOSEARCHER
+from fusesearch.localizers.reposearcher.tools import REPOSEARCHER
 from fusesearch.search.repository import Repository
 
 SPECS = {"both": BOTH, "fusesearch": FUSESEARCH, "questions": QUESTIONS, "repoqa": REPO_QA, "reposearcher": REPOSEARCHER}

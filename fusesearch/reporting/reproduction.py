@@ -17,13 +17,12 @@ from fusesearch.core.text import safe_name
 from fusesearch.evaluation.metrics import METRICS, aggregate
 from fusesearch.evaluation.statistics import Difference, Measured, compare, measure
 from fusesearch.reporting import charts
-from fusesearch.reporting.curves import CURVES
+from fusesearch.reporting.curves import CURVES, validation_chart, validation_table
+from fusesearch.reporting.curves import TEXT as VALIDATION
 from fusesearch.reporting.episodes import cases
 from fusesearch.reporting.inputs import Inputs, by_arm
 from fusesearch.reporting.page import Page, Section
 from fusesearch.reporting.table import ABSENT, ARMS, Row, Table, cell, difference_table, pair_name, records_table
-from fusesearch.reporting.validation import TEXT as VALIDATION
-from fusesearch.reporting.validation import validation_chart, validation_table
 
 COMPARISONS = (("sft", "base"), ("sft+rl", "sft"), ("sft", "lexical"), ("sft+rl", "lexical"))
 """Pairs (first, second) with a reported difference first - second."""

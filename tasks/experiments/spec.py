@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from fusesearch.core.config import Params, Section, Subject, parse_section
+from fusesearch.core.config import Params, Section, Subject, parse_section, read_mapping
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.overrides import override
-from fusesearch.evaluation.grid import read_yaml
 from fusesearch.evaluation.names import check_names
 from tasks.running.places import EXPERIMENTS
 
@@ -122,10 +121,7 @@ def load_experiment(name: str, root: Path = EXPERIMENTS) -> Experiment:
     if "/" in name or not path.is_file():
         known = ", ".join(experiment_names(root)) or "none"
         raise ConfigError(f"there is no experiment {name!r}: {path} is missing; there are {known}")
-    data = read_yaml(path)
-    if not isinstance(data, dict):
-        raise ConfigError(f"{path}: a mapping with title, arms, seeds and metrics is needed")
-    experiment = parse_section(Experiment, {**data, "name": name}, source=str(path))
+    experiment = parse_section(Experiment, {**read_mapping(path), "name": name}, source=str(path))
     for arm, variant in experiment.arms.items():
         check_names(variant.subject, f"{path}: {arm}")
     return experiment

@@ -16,10 +16,9 @@ from typing import Any, NoReturn
 import yaml
 from pydantic import Field
 
-from fusesearch.core.config import SCHEMA, Params, Section, parse_section
+from fusesearch.core.config import SCHEMA, Params, Section, parse_section, read_mapping
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.storage import Progress, silent
-from fusesearch.evaluation.grid import read_yaml
 from fusesearch.evaluation.names import check_names
 from tasks.running.deps import code_of
 from tasks.running.places import NODES, Places
@@ -87,8 +86,8 @@ def read_node(stage: str, name: str) -> Node:
     if not re.fullmatch(rf"{stage}-[0-9a-f]{{8}}", name):
         raise ConfigError(f"--node {name!r} is not the id of a node of {stage}: such ids are {stage}-<8 hexadecimal digits>")
     path = node_file(name)
-    data = read_yaml(path) if path.is_file() else None
-    if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
+    data = read_mapping(path) if path.is_file() else {}
+    if data.pop("schema", None) != SCHEMA:
         raise ConfigError(f"{path} is missing or out of date: run `python -m tasks.experiments.dvc_file`")
     node = parse_section(Node, {"stage": stage, "id": name, "origins": data.pop("origins", {}), "params": data}, str(path))
     return check_names(node, str(path))

@@ -46,3 +46,31 @@ def _table(path: Path) -> tuple[int | None, list[str]]:
         return int(frame.select(pl.len()).collect().item()), frame.collect_schema().names()
     except pl.exceptions.PolarsError:  # not a table: its digest says enough
         return None, []
+
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+COPIED_CHECKPOINT_BYTES = 256 * 1024**2
+"""Checkpoints up to this size are copied into the run; larger ones are registered where they are."""
+
+
+def register(client: MlflowClient, run_id: str, name: str, checkpoint: Path, tags: dict[str, str], alias: str) -> str:
+    """Make a checkpoint a version of a registered model, unless a version has its tag ``digest``; move ``alias`` to it.
+
+    Returns the version.
+    """
+    known = client.search_model_versions(f"name = '{name}' and tags.digest = '{tags['digest']}'")
+    if known:
+        version = str(max(int(row.version) for row in known))
+    else:
+        if not client.search_registered_models(f"name = '{name}'"):
+            client.create_registered_model(name)
+        size = sum(child.stat().st_size for child in checkpoint.rglob("*") if child.is_file())
+        source = checkpoint.resolve().as_uri()
+        if size <= COPIED_CHECKPOINT_BYTES:
+            client.log_artifacts(run_id, str(checkpoint), "checkpoint")
+            source = f"{client.get_run(run_id).info.artifact_uri}/checkpoint"
+        version = str(client.create_model_version(name, source, run_id, tags=tags).version)
+    client.set_registered_model_alias(name, alias, version)
+    return version

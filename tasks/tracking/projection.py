@@ -19,8 +19,7 @@ from fusesearch.evaluation.results import SCORES
 from fusesearch.reporting.curves import read_curve
 from fusesearch.reporting.inputs import by_arm
 from tasks.running.record import RunRecord, find_record, is_unchanged
-from tasks.tracking.datasets import dataset_input
-from tasks.tracking.registry import register
+from tasks.tracking.datasets import dataset_input, register
 from tasks.tracking.store import locked_client, tracking_uri
 
 if TYPE_CHECKING:

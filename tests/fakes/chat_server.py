@@ -1,14 +1,11 @@
 """A chat server over real HTTP that plays given replies."""
 
-import json
-import threading
 import time
-from http.server import BaseHTTPRequestHandler
 
-from tests.fakes.local_server import QuietServer
+from tests.fakes.local_server import Handler, LocalServer
 
 
-class ChatServer:
+class ChatServer(LocalServer):
     """A chat server that plays a list of replies: (status, headers, body), or 'drop', 'cut'; the last one repeats."""
 
     def __init__(self, replies):
@@ -18,44 +15,28 @@ class ChatServer:
         self.times = []
         endpoint = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Playing(Handler):
             def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
                 endpoint.times.append(time.monotonic())
-                endpoint.requests.append(json.loads(body))
+                endpoint.requests.append(self.asked())
                 endpoint.headers.append({name.lower(): value for name, value in self.headers.items()})
                 index = min(len(endpoint.requests), len(endpoint.replies)) - 1
                 reply = endpoint.replies[index]
                 endpoint.play(self, reply(endpoint.requests[-1]) if callable(reply) else reply)
 
-            def log_message(self, *_):
-                pass
-
-        self.server = QuietServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
-        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
-
-    def stop(self):
-        """End it."""
-        self.server.shutdown()
-        self.server.server_close()
+        super().__init__(Playing)
 
     @staticmethod
     def play(handler, reply):
         if reply == "drop":
             handler.connection.close()
             return
-        status, headers, body = (200, {}, json.dumps(completion("cut")).encode()) if reply == "cut" else reply
-        data = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else json.dumps(body).encode()
-        handler.send_response(status)
-        for name, value in {"Content-Type": "application/json", **headers}.items():
-            handler.send_header(name, value)
-        handler.send_header("Content-Length", str(len(data) + (100 if reply == "cut" else 0)))
-        handler.end_headers()
-        handler.wfile.write(data)
-        handler.wfile.flush()
         if reply == "cut":
+            handler.send(200, completion("cut"), missing=100)
             handler.connection.close()
+            return
+        status, headers, body = reply
+        handler.send(status, body, headers)
 
 
 def completion(content="", tool_calls=None, finish="stop", **extra):

@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from email.message import Message
 from functools import partial
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from fusesearch.agents.models.base import CHARS_PER_TOKEN
-from tests.fakes.local_server import LocalServer
+from tests.fakes.local_server import Handler, LocalServer
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
 """From the body of a request to the assistant message."""
@@ -92,14 +91,14 @@ def refusal(message: str) -> dict[str, Any]:
     return {"error": {"message": message, "type": "invalid_request_error", "code": None}}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     def __init__(self, endpoint: Endpoint, *arguments: Any) -> None:
         self._endpoint = endpoint
         super().__init__(*arguments)
 
     def do_POST(self) -> None:
         """Answer, or fail in one of the ways."""
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        request = self.asked()
         self._endpoint.asked.append(request)
         self._endpoint.headers.append(self.headers)
         fault = self._endpoint.outcome()
@@ -114,17 +113,9 @@ class _Handler(BaseHTTPRequestHandler):
             status, reply = self._endpoint.reply(request)
         body = json.dumps(reply).encode()
         sent = body[: len(body) // 2] if fault in ("cut", "half") else body
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Retry-After", "0")
-        self.send_header("Content-Length", str(len(sent) if fault == "half" else len(body)))
-        self.end_headers()
-        self.wfile.write(sent)
+        self.send(status, sent, {"Retry-After": "0"}, missing=len(body) - len(sent) if fault == "cut" else 0)
         if fault == "cut":
             self.connection.close()
-
-    def log_message(self, *_: Any) -> None:
-        """Log nothing."""
 
 
 def _tokens(value: Any) -> int:

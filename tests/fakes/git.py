@@ -24,11 +24,11 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
-def committed(folder: Path, files: Mapping[str, str] | None = None) -> str:
+def committed(folder: Path, files: Mapping[str, str] | None = None, message: str = "all") -> str:
     """Commit ``files`` and all that the folder holds to a repository there; returns the commit."""
     folder.mkdir(parents=True, exist_ok=True)
     write(folder, files or {})
     git(folder, "init", "-q", "-b", "main")
     git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "all", "--allow-empty")
+    git(folder, "commit", "-qm", message, "--allow-empty")
     return git(folder, "rev-parse", "HEAD")

@@ -11,20 +11,18 @@ while weights are others than at the start; with ``BY_PROMPT`` the prompt alone 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import stat
 import sys
 import threading
 import zlib
-from http.server import BaseHTTPRequestHandler
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tests.fakes.local_server import QuietServer
+from tests.fakes.local_server import Handler, QuietServer
 from tests.fakes.numpy_model import NumpyModel, log_softmax
 
 
@@ -122,70 +120,57 @@ def _common(one: list[int], other: list[int]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-def handler_of(engine: Engine) -> type[BaseHTTPRequestHandler]:
+def handler_of(engine: Engine) -> type[Handler]:
     """vLLM's endpoints over ``engine``."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Serving(Handler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
             if self.path == "/metrics":
                 counts = (f'vllm:prefix_cache_{name}_total{{engine="0"}} {count}.0\n' for name, count in engine.cached.items())
-                return self._send(200, "text/plain", "".join(counts).encode())
+                return self.send(200, "".join(counts), {"Content-Type": "text/plain"})
             length = engine.model.config["max_position_embeddings"]
-            self._answer(200, {"data": [{"id": engine.name, "max_model_len": length}], "weight_version": engine.version})
+            self.send(200, {"data": [{"id": engine.name, "max_model_len": length}], "weight_version": engine.version})
 
         def do_POST(self) -> None:
             path = self.path.partition("?")[0]
-            asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "{}")
+            asked = self.asked()
             engine.requests.append((self.path, asked))
             if not path.startswith("/v1"):
                 print(self.path, flush=True)
             if engine.asleep and (path == "/v1/completions" or (path == "/collective_rpc" and "weights" in engine.asleep)):
-                self._answer(400, {"error": {"message": "asleep"}})
+                self.send(400, {"error": {"message": "asleep"}})
             elif path == "/v1/completions" and asked["model"] != engine.name:
-                self._answer(404, {"error": {"message": f"The model `{asked['model']}` does not exist."}})
+                self.send(404, {"error": {"message": f"The model `{asked['model']}` does not exist."}})
             elif path == "/v1/completions":
-                self._answer(200, engine.complete(asked))
+                self.send(200, engine.complete(asked))
             elif path == "/inference/v1/generate":
-                self._answer(200, engine.generate(asked))
+                self.send(200, engine.generate(asked))
             elif path == "/v1/chat/completions":
-                self._answer(200, engine.chat(asked))
+                self.send(200, engine.chat(asked))
             elif path in ("/sleep", "/wake_up"):
                 woken = {tag for tag in engine.asleep if self.path.endswith(f"={tag}")}
                 engine.asleep = {"weights", "kv_cache"} if path == "/sleep" else engine.asleep - woken
-                self._answer(200, {})
+                self.send(200, {})
             elif path == "/pause":
                 engine.running.clear()
-                self._answer(200, {})
+                self.send(200, {})
             elif path == "/resume":
                 engine.running.set()
-                self._answer(200, {})
+                self.send(200, {})
             elif path == "/update_weight_version":
                 engine.version = asked["new_version"]
-                self._answer(200, {})
+                self.send(200, {})
             else:
                 try:
                     engine.reload(asked["kwargs"]["weights_path"])
                 except ValueError as error:
-                    self._answer(500, {"error": {"message": str(error)}})
+                    self.send(500, {"error": {"message": str(error)}})
                 else:
-                    self._answer(200, {"results": [None]})
+                    self.send(200, {"results": [None]})
 
-        def _answer(self, status: int, body: dict[str, Any]) -> None:
-            self._send(status, "application/json", json.dumps(body).encode())
-
-        def _send(self, status: int, kind: str, data: bytes) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    return Handler
+    return Serving
 
 
 if __name__ == "__main__":

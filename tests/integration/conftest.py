@@ -1,6 +1,7 @@
 """What several integration tests need."""
 
 import shutil
+from contextlib import ExitStack
 
 import pytest
 
@@ -102,15 +103,8 @@ def repository(request, tmp_path_factory):
 @pytest.fixture
 def chat_server():
     """Starts chat servers, each with the replies that it plays."""
-    started = []
-
-    def start(*replies):
-        started.append(ChatServer(list(replies)))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.stop()
+    with ExitStack() as started:
+        yield lambda *replies: started.enter_context(ChatServer(list(replies)))
 
 
 @pytest.fixture(scope="module")

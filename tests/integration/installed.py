@@ -9,6 +9,8 @@ from pathlib import Path
 
 from mcp import Client, StdioServerParameters
 
+from tests.fakes.git import write
+
 ISSUE = "perimeter(3) returns 9 but should be 12"
 SHAPES = {
     "shapes.py": "def perimeter(side):\n    return 3 * side\n",
@@ -70,11 +72,8 @@ class Copy:
 def hostile(folder: Path) -> Path:
     """Plant a repository whose root has a file for each of :data:`NAMES`; returns the file that they write when they run."""
     ran = folder.parent / f"{folder.name}-ran"
-    for name, text in SHAPES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    for name in NAMES:
-        (folder / f"{name}.py").write_text(f"open({str(ran)!r}, 'a').write('{name}\\n')\nraise SystemExit(9)\n")
+    planted = {f"{name}.py": f"open({str(ran)!r}, 'a').write('{name}\\n')\nraise SystemExit(9)\n" for name in NAMES}
+    write(folder, SHAPES | planted)
     return ran
 
 

@@ -193,13 +193,6 @@ async def test_two_replies_without_a_call_end_the_search(repository):
     assert [kind for kind, _ in requests] == ["files", "reflection", "start", "call", "call", "rank"]
 
 
-async def test_calls_are_bounded(repository):
-    calls = [f"get_code_of_file_function('shop/prices.py', 'f{i}')" for i in range(99)]
-    model, requests = scripted(call=calls)
-    await localized(repository, model, Settings(max_calls=4))
-    assert sum(kind == "call" for kind, _ in requests) == 4
-
-
 async def test_a_list_in_the_wrong_format_is_asked_for_again(repository):
     model, requests = scripted(files="The basket, I guess", format="```\nshop/baskets.py\n```", reflection="no idea")
     trajectory = await localized(repository, model)
@@ -284,12 +277,6 @@ async def test_methods_of_a_class_are_listed_with_their_lines(repository):
 NAMES = ["get_code_of_class(", "get_code_of_file_function(", "exit", "'shop/basket.py'", "'Basket'", "shop/prices.py"]
 PIECES = st.sampled_from([*NAMES, "(", ")", ",", "```", "\n", "True", "function: ", "<tool_call>", "::"])
 TEXTS = st.lists(PIECES | st.text(max_size=4), max_size=12).map("".join)
-
-
-@given(TEXTS)
-def test_any_text_is_a_call_or_none(text):
-    call = read_call(text, "id")
-    assert call is None or call.id == "id"
 
 
 @settings(max_examples=40)

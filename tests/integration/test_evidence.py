@@ -1,23 +1,20 @@
 """The evidence table from end to end, over a small repository and a clone that releases answers as CoSIL's does."""
 
 import json
-import subprocess
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from experiments.evidence.cases import Cases, read_cases
-from experiments.evidence.commits import fixes
 from experiments.evidence.measures import best_readings, confidence_of, differences, table
 from experiments.evidence.page import results_page, texts_of
-from experiments.evidence.run import ALONE, OWN, RANKER, of_set
+from experiments.evidence.run import ALONE, OWN, RANKER, of_set, unseen
 from experiments.evidence.systems import RELEASED, System, free, released, scored
-from experiments.evidence.unseen import unseen
+from experiments.evidence.weights import fixes
 from fusesearch.core.errors import DataError
 from fusesearch.localizers.ranker.trees import WEIGHTS
-from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
-from tests.fakes.git import write
+from tests.fakes.git import committed
+from tests.fakes.training import snapshots_in
 
 SHOP = "class Shop:\n    def sell(self, price):\n        return 1\n\n\ndef total(prices):\n    return 2\n"
 BANK = "def interest(rate):\n    return rate\n"
@@ -30,20 +27,12 @@ PATCHES = {
     ),
     "o__n-3": ("README", "@@ -1 +1 @@\n-old\n+new\n", "the manual is old"),
 }
-IDENTITY = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
-
-
-def commit(folder: Path, files: dict[str, str], message: str = "all") -> str:
-    write(folder, files)
-    for arguments in (["init", "-q", "."], ["add", "-A"], ["commit", "-qm", message]):
-        subprocess.run(["git", *IDENTITY, *arguments], cwd=folder, check=True)
-    return subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("evidence")
-    base = commit(root / "repos/o__n.git", {"shop.py": SHOP, "bank.py": BANK, "README": "old\n"})
+    base = committed(root / "repos/o__n.git", {"shop.py": SHOP, "bank.py": BANK, "README": "old\n"})
     rows = [
         {
             "instance_id": name, "repo": "o/n", "base_commit": base, "problem_statement": issue,
@@ -59,7 +48,7 @@ def root(tmp_path_factory) -> Path:
         "found_files": ["bank.py", "shop.py"],
         "found_related_locs": {"shop.py": ["function: total"]},
     }
-    commit(root / "cosil", {path: json.dumps(answer) + "\n" for run in RELEASED for path in run.files.values()})
+    committed(root / "cosil", {path: json.dumps(answer) + "\n" for run in RELEASED for path in run.files.values()})
     return root
 
 
@@ -77,7 +66,7 @@ def test_an_instance_of_two_sets_is_there_once_and_what_cannot_be_had_says_why(c
 
 
 def test_systems_are_scored_on_the_same_instances_under_one_rule(cases, root):
-    snapshots = partial(instance_snapshot, SnapshotStore(root / "snapshots"), root / "repos")
+    snapshots = snapshots_in(root)
     systems = {"bm25": free("bm25", cases.of("verified"), snapshots, root / "out")}
     systems |= released(root / "cosil", cases, root / "repos", root / "out")["verified"]
     rows = {row["system"]: row for row in table(systems)}
@@ -121,7 +110,7 @@ def test_the_page_has_the_text_of_its_sections_and_tables_of_the_figures(cases, 
 
 def test_repositories_that_nobody_looked_at_are_scored_with_a_finished_model_file(tmp_path):
     shop = "fn total(prices: u32) -> u32 {\n    2\n}\n"
-    base = commit(tmp_path / "repos/u__n.git", {"src/shop.rs": shop, "bank.py": BANK})
+    base = committed(tmp_path / "repos/u__n.git", {"src/shop.rs": shop, "bank.py": BANK})
     hunk = "@@ -1,3 +1,3 @@\n fn total(prices: u32) -> u32 {\n-    2\n+    3\n }\n"
     changes = {"python": PATCHES["o__n-2"], "rust": ("src/shop.rs", hunk, "total of prices is 2")}
     for name, (path, hunk, issue) in changes.items():
@@ -149,13 +138,13 @@ def test_repositories_that_nobody_looked_at_are_scored_with_a_finished_model_fil
 
 def test_fixes_are_commits_that_describe_a_bug_and_modify_a_function(tmp_path):
     folder = tmp_path / "o__n.git"
-    commit(folder, {"shop.py": SHOP, "bank.py": BANK})
-    commit(
+    committed(folder, {"shop.py": SHOP, "bank.py": BANK})
+    committed(
         folder, {"bank.py": BANK.replace("return rate", "return rate + 1")}, "Speed up the interest of all the banks there are"
     )
     fix = "Fix the total of prices, which was two for every list\n\nReviewed-by: a"
-    commit(folder, {"shop.py": SHOP.replace("return 2", "return sum(prices)")}, fix)
-    commit(folder, {"README": "new\n"}, "Fix a wrong sentence in the manual of the shop, which was old")
+    committed(folder, {"shop.py": SHOP.replace("return 2", "return sum(prices)")}, fix)
+    committed(folder, {"README": "new\n"}, "Fix a wrong sentence in the manual of the shop, which was old")
     (found,) = fixes("o/n", tmp_path, 10)
     assert found.problem_statement == "Fix the total of prices, which was two for every list"
     assert found.truth.functions == ["shop.py::total"]

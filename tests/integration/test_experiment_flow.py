@@ -168,7 +168,7 @@ def test_a_server_that_is_killed_is_started_again_and_the_flow_goes_on(server, p
 def test_a_stage_whose_owner_is_gone_ends_by_itself(background):
     owner = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     name = f"{owner.pid} {birth(owner.pid)}"
-    code = "import time; from flows.owner import end_with_starter; end_with_starter(); print('up', flush=True); time.sleep(600)"
+    code = "import time; from tasks.running.process import end_with_starter as e; e(); print('up', flush=True); time.sleep(600)"
     environment = {**os.environ, OWNER: name, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code]
     if background:

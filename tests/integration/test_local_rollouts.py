@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,11 +15,11 @@ import torch
 from fusesearch.core.config import Params
 from fusesearch.core.errors import InfrastructureError
 from fusesearch.core.storage import read_instances
-from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from fusesearch.training import local
 from fusesearch.training.local import Local
 from fusesearch.training.rollouts import Episodes
 from fusesearch.training.trainer import load_student
+from tests.fakes.training import snapshots_in
 
 Made = tuple[Local, Episodes, list[str], Any]
 
@@ -35,7 +34,7 @@ def made(tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatc
         model.lm_head.weight.mul_(3)  # other weights than the checkpoint's
     row = read_instances(instances)[0]
     tasks = {name: row.model_copy(update={"instance_id": name}) for name in ("one", "two")}
-    snapshot = partial(instance_snapshot, SnapshotStore(tmp_path / "snapshots"), tmp_path / "repos")
+    snapshot = snapshots_in(tmp_path)
     trainer = SimpleNamespace(
         model=model, accelerator=SimpleNamespace(unwrap_model=lambda own: own), state=SimpleNamespace(global_step=3)
     )

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 
 import psutil
 import pytest
@@ -17,6 +16,7 @@ from fusesearch.core.config import Agent, Tools
 from fusesearch.localizers.ranker import models
 from fusesearch.localizers.searcher import Searcher, SearchOptions, choose
 from fusesearch.search.repository import Repository
+from tests.fakes.waiting import until
 from tests.integration.mcp_parts import CANARY, FOUND, ISSUE, SCRIPT, plant, text
 
 
@@ -175,13 +175,6 @@ async def test_a_cancelled_tool_call_leaves_no_ripgrep_running(tmp_path, monkeyp
 
 def running(name):
     return [child for child in psutil.Process().children(recursive=True) if child.name() == name and child.is_running()]
-
-
-async def until(condition):
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.05)
 
 
 async def test_the_ranker_lists_as_many_places_as_asked_for_and_a_model_takes_no_top(tree):

@@ -9,7 +9,6 @@ import random
 import shutil
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +22,8 @@ from tests.fakes.git import committed
 from tests.fakes.github_server.history import write_repository, write_world
 from tests.fakes.github_server.server import GitHubServer
 from tests.fakes.github_server.world import Repository, World, add_pull, add_pulls, module
+from tests.fakes.timeless import timeless
+from tests.fakes.waiting import wait_for
 
 pytestmark = [pytest.mark.rare, pytest.mark.timeout(900)]
 ROOT = Path(__file__).parents[2]
@@ -133,7 +134,7 @@ class Project:
         """One run of a deployment, as its schedule or an operator would start it, to its end; the kind of its last state."""
         address = f"{self.api}/deployments/{self.deployment(name)['id']}/create_flow_run"
         run = answered("POST", address, json={"parameters": parameters, "job_variables": {"env": env or {}}})["id"]
-        wait_for(lambda: state(self.api, run) in {"COMPLETED", "FAILED", "CRASHED"}, "the run did not end")
+        wait_for(lambda: state(self.api, run) in {"COMPLETED", "FAILED", "CRASHED"}, SECONDS, "the run did not end")
         return state(self.api, run)
 
     def night(self):
@@ -156,15 +157,8 @@ def answered(method, url, **body):
         replies.append(httpx.request(method, url, timeout=SECONDS, **body))
         return not replies[-1].is_server_error
 
-    wait_for(asked, "the server only failed")
+    wait_for(asked, SECONDS, "the server only failed")
     return replies[-1].raise_for_status().json()
-
-
-def wait_for(reached, words):
-    end = time.monotonic() + SECONDS
-    while not reached():
-        assert time.monotonic() < end, words
-        time.sleep(0.5)
 
 
 def test_a_night_brings_only_what_is_new(project, world, folder):
@@ -206,10 +200,4 @@ def test_workers_of_ray_make_the_candidates_of_one_process(project):
 
 def untimed(path):
     """The episodes of a file without their wall times, which differ from run to run."""
-    return [_untimed(json.loads(line)) for line in path.read_text().splitlines()]
-
-
-def _untimed(value):
-    if isinstance(value, dict):
-        return {key: _untimed(item) for key, item in value.items() if not key.startswith("seconds")}
-    return [_untimed(item) for item in value] if isinstance(value, list) else value
+    return [timeless(json.loads(line)) for line in path.read_text().splitlines()]

@@ -22,6 +22,7 @@ from tasks.running.places import MAIN
 from tasks.running.resume import alone
 from tasks.synthesize import synthesize_candidates
 from tests.fakes.git import committed, git
+from tests.fakes.timeless import timeless
 
 ROOT = Path(__file__).parents[2]
 PARAMS = parse_params(
@@ -61,15 +62,8 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def untimed(value):
-    """A record without its wall times, which differ from run to run."""
-    if isinstance(value, dict):
-        return {key: untimed(item) for key, item in value.items() if not key.startswith("seconds")}
-    return [untimed(item) for item in value] if isinstance(value, list) else value
-
-
 def lines(path):
-    return [json.dumps(untimed(json.loads(line))) for line in path.read_text().splitlines()]
+    return [json.dumps(timeless(json.loads(line))) for line in path.read_text().splitlines()]
 
 
 def job(stage, folder, progress=silent, params=PARAMS):

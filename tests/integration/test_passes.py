@@ -1,4 +1,4 @@
-"""GRPO's passes by tokens against TRL's own step: the same rollouts, the same weights after a step, and the same figures."""
+"""Our GRPO steps against TRL's own: the same rollouts, the same weights after a step, and of passes the same figures."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from fusesearch.training.passes import PackedGRPOTrainer, in_passes
 from fusesearch.training.trainer import load_student
+from fusesearch.training.trl_trimmed import TrimmedGRPOTrainer
 from tests.fakes.tiny_student import tiny_student
 
 SEQUENCES = [
@@ -120,3 +121,16 @@ def test_passes_hold_every_row_once_and_no_more_tokens_than_asked(lengths: list[
         assert len(rows) == 1 or (max(own) * len(own) if padded else sum(own)) <= most
     small = [rows for rows in passes if sum(lengths[row] for row in rows) * 2 <= most]
     assert len(small) <= 1 or padded, "two passes that fit into one"
+
+
+@pytest.mark.parametrize(
+    ("rewards", "kl"), [((1.0, 0.0, 0.5, 0.5), 0.0), ((1.0, 0.0, 0.5, 0.5), 0.1), ((0.3, 0.3, 0.5, 0.5), 0.0)]
+)
+def test_leaving_out_what_has_no_influence_changes_no_weight(rewards: tuple[float, ...], kl: float) -> None:
+    ours = Step(TrimmedGRPOTrainer, rewards, kl, False)
+    torch.testing.assert_close(ours.weights, trl_step(rewards, kl, False).weights, rtol=1e-5, atol=1e-6)
+
+
+def test_a_step_moves_the_weights_only_where_a_group_differs() -> None:
+    still, moved = (Step(TrimmedGRPOTrainer, (*first, 0.5, 0.5), 0.0, False).weights for first in ((0.3, 0.3), (1.0, 0.0)))
+    assert (still - moved).abs().max() > 1e-4

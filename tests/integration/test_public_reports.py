@@ -1,14 +1,13 @@
 """Kinds of inputs that users of other localizers reported, from the files to the answer of the localizer that needs no model."""
 
 import asyncio
-import subprocess
 
 import pytest
 
 from fusesearch import localize
 from fusesearch.search.repository import Repository
 from fusesearch.search.tools import Toolbox
-from tests.fakes.git import write
+from tests.fakes.git import git, write
 
 BODY = "        {\n            var order = Load();\n            order.Reset();\n        }\n\n"
 DOTNET = {
@@ -57,8 +56,8 @@ NODE = {"src/loader.js": "export class Object {\n  load() { return this.x(); }\n
 )
 def test_the_place_that_is_meant_comes_first(tmp_path, files, issue, place):
     write(tmp_path, files)
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    subprocess.run(["git", "add", "-f", "."], cwd=tmp_path, check=True)
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "-f", ".")
     path, _, function = place.partition("::")
     answer = localize(tmp_path, issue)
     assert answer.files[:1] == [path]

@@ -5,7 +5,6 @@ import re
 import subprocess
 import textwrap
 from collections import Counter
-from functools import partial
 
 import pytest
 
@@ -22,7 +21,6 @@ from fusesearch.evaluation.environments import environment_named
 from fusesearch.localizers.answerers.wording import read_back
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.registry import make_localizer
-from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from fusesearch.training import synthesis
 from fusesearch.training.selection import kept, select
 from fusesearch.training.sft import tokenize
@@ -30,6 +28,8 @@ from fusesearch.training.trainer import load_student
 from tasks.running.node import Job, Node
 from tasks.running.places import MAIN
 from tasks.select import select_candidates
+from tests.fakes.git import write
+from tests.fakes.training import snapshots_in
 
 FILES = {
     "quizpkg/__init__.py": '''
@@ -159,10 +159,7 @@ NANO = {"read_lines": 5, "grep_lines": 4, "line_chars": 56, "output_chars": 900}
 @pytest.fixture(scope="module")
 def mined(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    for name, text in FILES.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(text))
+    write(folder, {name: textwrap.dedent(text) for name, text in FILES.items()})
     config = Mine(tasks=["questions"], packages=[str(folder / "quizpkg")], questions_per_repository=30, workers=1)
     result = Synthetic(config, 0, folder / "journal").mine(folder / "repos", silent)
     return result, folder
@@ -226,12 +223,10 @@ def answered(mined, name, tools, **agent):
     rows, folder = mined[0].instances, mined[1]
     setup = Setup(agent=Agent(toolset="questions", **agent), tools=tools, training=folder / "pairs.parquet")
     write_instances(folder / "pairs.parquet", rows)
-    snapshots = SnapshotStore(folder / "snapshots")
-    found = {}
+    snapshot, found = snapshots_in(folder), {}
     for row in rows:
-        repository = instance_snapshot(snapshots, folder / "repos", row)
         task = row if name == "oracle" else row.task()
-        trajectory = asyncio.run(make_localizer(name, setup).localize(task, repository, 0))
+        trajectory = asyncio.run(make_localizer(name, setup).localize(task, snapshot(row), 0))
         assert trajectory.error is None
         found[row.problem_statement] = score_answer(trajectory, row.truth)
     return found
@@ -293,7 +288,7 @@ def test_the_teacher_makes_trajectories_to_learn_from(mined, tmp_path, prompt, m
     rows, folder = mined[0].instances, mined[1]
     agent = {"toolset": "questions", "prompt": prompt, "max_turns": 6}
     params = parse_params({"agent": agent, "synthesize": {"per_instance": 2}, "tools": {} if prompt == "full" else NANO})
-    snapshot = partial(instance_snapshot, SnapshotStore(folder / "snapshots"), folder / "repos")
+    snapshot = snapshots_in(folder)
     with Journal(tmp_path / "journal.jsonl", key="key") as journal:
         made = synthesis.synthesize(synthesis.draw(rows, params.synthesize, 0), params, snapshot, journal)
     assert all("about the code" in row.system or "questions about a repository" in row.system for row in made)
@@ -326,7 +321,7 @@ def test_one_student_is_taught_issues_and_questions(mined, tmp_path, base):
     params = parse_params(
         {"agent": {"toolset": "both", "prompt": "nano"}, "tools": NANO, "sft": {"renamed_copies": 0, "drills": 0}}
     )
-    snapshot = partial(instance_snapshot, SnapshotStore(tmp_path / "snapshots"), folder / "repos")
+    snapshot = snapshots_in(folder)
     with Journal(tmp_path / "journal.jsonl", key="key") as journal:
         drawn = synthesis.draw([issue, question], params.synthesize, 0)
         made = [row for row in synthesis.synthesize(drawn, params, snapshot, journal)]

@@ -10,7 +10,7 @@ from fusesearch.core.schema import Expected, Instance, Truth
 from fusesearch.evaluation.answers import score_answer
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.registry import make_localizer
-from fusesearch.localizers.retrieval.passages import MOST
+from fusesearch.localizers.retrieval import MOST
 from tests.fakes.endpoint import Endpoint
 
 FILES = {

@@ -19,11 +19,11 @@ from fusesearch.core.cores import cores
 from fusesearch.core.errors import ConfigError, FusesearchError
 from fusesearch.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
 from fusesearch.core.storage import read_trajectories, write_jsonl
-from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from fusesearch.training import grpo, sft
 from fusesearch.training.ranks import train_in_ranks
 from tests.fakes.cpu_ranks import Part, die, gradients, in_turn
 from tests.fakes.token_server import interpreter
+from tests.fakes.training import snapshots_in
 
 pytestmark = pytest.mark.skipif(cores() < 2, reason="ranks need cores of their own")
 
@@ -87,7 +87,7 @@ class Trainings:
 
     def grpo(self, name: str, sharded: bool = False, **changes: Any) -> Part:
         section = self.params.grpo.model_copy(update=changes)
-        snapshot = partial(instance_snapshot, SnapshotStore(self.folder / "snapshots"), self.folder / "repos")
+        snapshot = snapshots_in(self.folder)
         return grpo.train_grpo, (self.params, section, self.instances, self.base, snapshot, self.folder / name), sharded
 
     def run(self, ranks: int, *parts: Part) -> list[Trained]:

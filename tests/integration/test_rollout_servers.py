@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -23,6 +23,7 @@ from fusesearch.training.nano import student
 from fusesearch.training.serving import Servers
 from fusesearch.training.trainer import load_student, quiet
 from fusesearch.training.weights import FileWeights, check_publishing
+from tests.fakes.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -62,14 +63,6 @@ def end(servers: Servers, how: signal.Signals) -> None:
     assert process is not None
     for child in psutil.Process(process.pid).children(recursive=True):
         child.send_signal(how)
-
-
-def until(check: Callable[[], object], seconds: float = 120) -> None:
-    """Wait until something is so."""
-    limit = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < limit
-        time.sleep(0.05)
 
 
 def test_the_server_samples_from_the_weights_that_were_published_and_the_model_is_as_before(setting: Setting) -> None:
@@ -119,7 +112,7 @@ def test_a_server_that_is_killed_comes_back_with_the_newest_weights(setting: Set
     setting.weights.publish(setting.model, 1)
     before = setting.servers.restarts
     end(setting.servers, signal.SIGKILL)
-    until(lambda: setting.servers.restarts == before + 1)
+    wait_for(lambda: setting.servers.restarts == before + 1)
     assert setting.check() < 1e-4
 
 
@@ -143,7 +136,7 @@ def test_a_server_that_hangs_is_replaced(setting: Setting, monkeypatch: pytest.M
     monkeypatch.setattr(serving, "STOP_SECONDS", 1.0)
     before = setting.servers.restarts
     end(setting.servers, signal.SIGSTOP)
-    until(lambda: setting.servers.restarts == before + 1)
+    wait_for(lambda: setting.servers.restarts == before + 1)
     assert setting.check() < 1e-4
 
 

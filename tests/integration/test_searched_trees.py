@@ -1,6 +1,8 @@
-"""A search leaves the searched repository and the working directory as they were: what it keeps lies in the user's cache."""
+"""A search leaves the searched repository and the working directory as they were, and runs none of its files."""
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from fusesearch.localizers.searcher import Searcher, instance_of
 from fusesearch.search.repository import Repository
 from tests.fakes.encoder import shared_encoder
 from tests.fakes.git import committed, git
+from tests.integration.installed import Copy, found_by_api, found_by_command, found_by_mcp, hostile
 
 ISSUE = "`Box.seal` in box.py prints too long labels"
 SOURCE = "class Box:\n    def seal(self):\n        return shorten('x' * 99)\n\n\ndef shorten(text):\n    return text[:9]\n"
@@ -46,3 +49,44 @@ async def test_a_search_writes_into_the_users_cache_alone(name, tmp_path, monkey
     assert git(tmp_path / "searched", "status", "--porcelain", "--ignored") == ""
     kept = {path.name for path in (tmp_path / "cache/fusesearch").glob("*")}
     assert kept == ({KEEPS[name]} if name in KEEPS else set())
+
+
+COPY = Copy(Path(sys.executable), str(Path(__file__).parents[2]))
+
+
+@pytest.fixture(params=["script", "module"])
+def command(request, tmp_path):
+    """The command line as pip's script starts it, whatever script this environment has; or as a module."""
+    if request.param == "module":
+        return COPY.module
+    script = tmp_path / "bin/fusesearch"
+    script.parent.mkdir()
+    script.write_text("import sys\nfrom fusesearch.cli import main\nsys.exit(main())\n")
+    return [COPY.python, str(script)]
+
+
+@pytest.fixture
+def ran(tmp_path):
+    return hostile(tmp_path / "tree")
+
+
+def test_the_command_line_answers(command, ran, tmp_path):
+    assert found_by_command(COPY, command, tmp_path / "tree") == "perimeter"
+    assert not ran.exists()
+
+
+def test_the_mcp_server_answers(command, ran, tmp_path):
+    assert found_by_mcp(COPY, command, tmp_path / "tree") == "perimeter"
+    assert not ran.exists()
+
+
+def test_python_answers(ran, tmp_path):
+    assert found_by_api(COPY, tmp_path / "tree") == "perimeter"
+    assert not ran.exists()
+
+
+def test_without_p_the_module_is_the_folders(ran, tmp_path):
+    """What the docs warn of; the test above would pass if nothing in the folder could run."""
+    done = COPY.run([COPY.python, "-m", "fusesearch", "--help"], tmp_path / "tree")
+    assert done.returncode == 9
+    assert "fusesearch" in ran.read_text().split()

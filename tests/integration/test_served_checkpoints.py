@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from fusesearch.core.schema import Score
 from fusesearch.core.storage import Journal, read_instances
 from fusesearch.evaluation.grid import Benchmark, Endpoint, Grid
 from fusesearch.evaluation.running import opened
-from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from fusesearch.training import serving
 from fusesearch.training.served import served
 from fusesearch.training.serving import Servers
@@ -23,6 +21,7 @@ from fusesearch.training.synthesis import draw, synthesize
 from fusesearch.training.trainer import load_student
 from fusesearch.training.weights import FileWeights
 from tests.fakes.token_server import interpreter
+from tests.fakes.training import snapshots_in
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +72,7 @@ def test_a_teacher_without_an_endpoint_is_served_by_the_stage(
     tmp_path: Path, params: Params, instances: Path, base: Path
 ) -> None:
     taught = params.model_copy(update={"teacher": Teacher(localizer="model", model=str(base))})
-    snapshot = partial(instance_snapshot, SnapshotStore(tmp_path / "snapshots"), tmp_path / "repos")
+    snapshot = snapshots_in(tmp_path)
     candidates = draw(read_instances(instances), taught.synthesize, 0)
     with Journal(tmp_path / "journal.jsonl", key="key") as journal:
         made = synthesize(candidates, taught, snapshot, journal, out=tmp_path)

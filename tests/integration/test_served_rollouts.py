@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,9 @@ import torch
 from safetensors.torch import load_file
 
 from fusesearch.core.config import Compute, Params, Validation
-from fusesearch.core.schema import Instance
-from fusesearch.search.repository import Repository
-from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from fusesearch.training.grpo import train_grpo
 from fusesearch.training.weights import FileWeights
+from tests.fakes.training import Killed, snapshots_in, stop_at
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -29,9 +26,7 @@ SLEEPS = Compute(options=["--enable-sleep-mode"])
 @pytest.fixture
 def train(tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
     monkeypatch.chdir(tmp_path)
-    snapshot: Callable[[Instance], Repository] = partial(
-        instance_snapshot, SnapshotStore(tmp_path / "snapshots"), tmp_path / "repos"
-    )
+    snapshot = snapshots_in(tmp_path)
 
     def run(
         name: str,
@@ -134,20 +129,11 @@ def test_a_maker_of_rollouts_that_is_killed_is_replaced(tmp_path: Path, train) -
     assert max(row["staleness_max"] for row in rows) <= 1
 
 
-class Killed(Exception):
-    """Stands for the end of the trainer's process in the middle of a step."""
-
-
-def stop_at_two(row: dict[str, float]) -> None:
-    if row["step"] == 2:
-        raise Killed
-
-
 @pytest.mark.rare
 def test_a_killed_training_goes_on_as_if_it_had_not_been_killed(tmp_path: Path, train) -> None:  # type: ignore[no-untyped-def]
     train("whole", steps=3)
     with pytest.raises(Killed):
-        train("cut", stop_at_two, steps=3)
+        train("cut", stop_at(2), steps=3)
     assert [row["step"] for row in train("cut", steps=3)] == [1, 2, 3]
     weights = [(tmp_path / name / "checkpoint" / "model.safetensors").read_bytes() for name in ("whole", "cut")]
     assert weights[0] == weights[1]
@@ -156,6 +142,6 @@ def test_a_killed_training_goes_on_as_if_it_had_not_been_killed(tmp_path: Path, 
 @pytest.mark.rare
 def test_a_training_with_rollouts_made_ahead_goes_on_with_the_prompts_that_were_next(train) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(Killed):
-        train("cut", stop_at_two, ahead=1, steps=4)
+        train("cut", stop_at(2), ahead=1, steps=4)
     rows = train("cut", ahead=1, steps=4)  # raises if a step trained other prompts than its own
     assert [(row["step"], row["staleness_max"]) for row in rows] == [(1, 0), (2, 0), (3, 1), (4, 1)]

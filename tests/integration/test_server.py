@@ -14,6 +14,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from flows import server
 from fusesearch.core.errors import TrackingUnavailable
 from fusesearch.core.storage import read_json
+from tests.fakes.waiting import wait_for
 
 TOY = """
 import http.server, sys, time
@@ -38,13 +39,6 @@ def project(tmp_path, monkeypatch):
     with temporary_settings(restore_defaults={PREFECT_API_URL}):
         yield
     server.stop()
-
-
-def wait_for(reached):
-    end = time.monotonic() + 60
-    while not reached():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def pid():

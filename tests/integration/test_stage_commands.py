@@ -1,9 +1,7 @@
 """A stage as a command, whose Prefect server answers with errors."""
 
 import json
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import prefect
@@ -13,36 +11,22 @@ from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, tempor
 
 from flows.command import run_prepared
 from fusesearch.core.errors import AGAIN
+from tests.fakes.local_server import LocalServer, by
 
 ROOT = Path(__file__).parents[2]
 
 
-class Broken(BaseHTTPRequestHandler):
-    """Answers what its server still can, and everything else with its server's status."""
-
-    def answer(self):
-        known = self.path.endswith(self.server.known)
-        self.send_response(200 if known else self.server.status)
-        self.end_headers()
-        self.wfile.write(json.dumps(prefect.__version__).encode())
-
-    do_GET = do_POST = answer
-
-    def log_message(self, *_):
-        pass
-
-
 @contextmanager
 def broken(known, status):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Broken)
-    server.status, server.known = status, known
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_port}/api"
-    try:
-        with temporary_settings(updates={PREFECT_API_URL: address, PREFECT_CLIENT_MAX_RETRIES: 0}):
+    """A server that answers what it still can, and everything else with a status."""
+
+    def reply(request, _):
+        return 200 if request.path.endswith(known) else status, json.dumps(prefect.__version__)
+
+    with LocalServer(by(reply)) as server:
+        settings = {PREFECT_API_URL: f"{server.address}/api", PREFECT_CLIENT_MAX_RETRIES: 0}
+        with temporary_settings(updates=settings):
             yield
-    finally:
-        server.shutdown()
 
 
 def test_a_server_that_takes_no_note_of_what_is_made_is_a_warning(monkeypatch, capsys):

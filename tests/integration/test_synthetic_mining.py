@@ -16,6 +16,7 @@ from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
 from fusesearch.core.storage import silent
 from fusesearch.data.sources.synthetic import Synthetic, mining, processes
 from fusesearch.data.truth import truth_in_git
+from tests.fakes.git import git, write
 
 FILES = {
     "littlepkg/__init__.py": '"""A made-up package."""\n\nfrom littlepkg.shapes import area, perimeter, scale\n',
@@ -108,18 +109,10 @@ def mine(config, seed, folder, progress=silent):
 @pytest.fixture
 def site(tmp_path, monkeypatch):
     folder = tmp_path / "a site"
-    for name, text in FILES.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(text))
+    write(folder, {name: textwrap.dedent(text) for name, text in FILES.items()})
     monkeypatch.setenv("PYTHONPATH", str(folder))
     monkeypatch.syspath_prepend(str(folder))
     return folder
-
-
-def git(git_dir, *arguments):
-    done = subprocess.run(["git", f"--git-dir={git_dir}", *arguments], capture_output=True, text=True, check=True)
-    return done.stdout
 
 
 def test_the_patch_of_an_instance_fixes_its_failing_doctest(site, tmp_path):
@@ -138,17 +131,17 @@ def test_the_patch_of_an_instance_fixes_its_failing_doctest(site, tmp_path):
 
 def check_instance(instance, git_dir, work, site):
     assert truth_in_git(git_dir, instance.base_commit, instance.patch).functions == [instance.provenance["function"]]
-    assert git(git_dir, "rev-parse", f"refs/instances/{instance.instance_id}").strip() == instance.base_commit
+    assert git(git_dir, "rev-parse", f"refs/instances/{instance.instance_id}") == instance.base_commit
     assert str(site) not in instance.problem_statement
     assert ">>>" in instance.problem_statement or "```" in instance.problem_statement
     work.mkdir()
     git(git_dir, f"--work-tree={work}", "checkout", "-q", "-f", instance.base_commit, "--", ".")
     broken = run_statement(instance, work)
-    subprocess.run(["git", "apply", "-"], input=instance.patch, text=True, cwd=work, check=True)
+    git(work, "apply", "-", given=instance.patch)
     mended = run_statement(instance, work)
     assert mended != broken
     path = instance.provenance["function"].split("::")[0]
-    assert (work / path).read_text() == git(git_dir, "show", f"main:{path}")
+    assert (work / path).read_text().strip() == git(git_dir, "show", f"main:{path}")
     if instance.provenance["exception"]:
         assert instance.provenance["exception"] in broken
     else:

@@ -205,15 +205,6 @@ def test_entities_are_exactly_what_is_shown(toolbox):
             assert line.split("\t")[0].endswith(entity.rpartition(":")[2]) or entity in line
 
 
-def test_calls_of_a_turn_run_at_once_and_one_bad_call_spoils_nothing(toolbox):
-    async def turn():
-        calls = [("grep", {"pattern": "beta"}), ("grep", {"pattern": "("}), ("nothing", {}), ("read_file", {"path": "a.py"})]
-        return await asyncio.gather(*(toolbox.call(name, arguments) for name, arguments in calls))
-
-    results = asyncio.run(turn())
-    assert [result.error is None for result in results] == [True, False, False, True]
-
-
 def test_equal_calls_at_the_same_time_are_one_search(toolbox, monkeypatch):
     runs = count_runs(monkeypatch)
 

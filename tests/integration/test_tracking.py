@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from fusesearch.evaluation.metrics import COUNTS, METRICS, aggregate
 from tasks.running.record import RunRecord, digests, reproduction_record, stage_record, write_record
 from tasks.tracking import EXPERIMENT, Live, track, tracking_uri
 from tasks.tracking.store import make_client
+from tests.fakes.waiting import wait_for
 
 
 @pytest.fixture
@@ -232,13 +232,6 @@ def test_live_points_and_the_curve_make_one_curve(project):
     assert (made.info.status, history(made, "reward")) == ("FINISHED", [(1, 0.25), (2, 0.5)])
     assert made.data.metrics["examples"] == 3.0
     assert "system/cpu_utilization_percentage" not in made.data.params
-
-
-def wait_for(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
 
 
 def test_a_run_killed_half_way_is_completed_and_not_doubled(project):

@@ -17,6 +17,7 @@ from fusesearch.core.config import Params
 from tasks.running.record import digests, reproduction_record, stage_record, write_record
 from tasks.tracking import EXPERIMENT, Live, track
 from tasks.tracking.store import make_client
+from tests.fakes.waiting import wait_for
 
 pytestmark = pytest.mark.rare
 
@@ -66,10 +67,7 @@ def test_what_a_killed_server_missed_is_recorded_when_it_is_back(tmp_path_factor
         client = make_client(server.url)
         with Live(run) as live:
             live.log({"step": 1, "reward": 0.1})
-            deadline = time.monotonic() + 60
-            while not points(client):
-                assert time.monotonic() < deadline, "the live run has ended or never came"
-                time.sleep(0.2)
+            wait_for(lambda: points(client), words="the live run has ended or never came")
             server.kill()
             live.log({"step": 2, "reward": 0.2})
             live.log({"step": 3, "reward": 0.3})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -36,13 +35,13 @@ from fusesearch.core.schema import (
 from fusesearch.core.storage import read_instances, write_instances, write_jsonl
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
-from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from fusesearch.training import grpo, sft
 from fusesearch.training.environment import Rollout, columns_of
 from fusesearch.training.grpo import train_grpo
 from fusesearch.training.nano.base import train_base
 from fusesearch.training.sft import fit, tokenize, train_sft, use_flash_attention
 from fusesearch.training.trainer import load_student, save_checkpoint, settle, trainer_arguments
+from tests.fakes.training import Killed, snapshots_in, stop_at
 
 CALLS = format_calls([("grep", {"pattern": "def prime", "output_mode": "content"})])
 ANSWER = format_answer(Answer(modify=[Location(path="a.py", function="prime")]))
@@ -53,10 +52,6 @@ def trajectory() -> Trajectory:
     call = ToolCall(id="c", name="grep", arguments={"pattern": "def prime", "output_mode": "content"})
     turns = [Turn(text=CALLS, calls=[call], observations=[seen]), Turn(text=ANSWER)]
     return Trajectory(instance_id="i", localizer="lexical", system="guided", issue="prime(4) is wrong", turns=turns, guidance=3)
-
-
-def snapshot(folder: Path) -> Callable[[Instance], Repository]:
-    return partial(instance_snapshot, SnapshotStore(folder / "snapshots"), folder / "repos")
 
 
 def test_only_assistant_tokens_are_trained(base: Path, params: Params) -> None:
@@ -151,24 +146,17 @@ def test_products_of_float32_have_the_precision_that_params_say(base: Path) -> N
     assert torch.get_float32_matmul_precision() == "highest"
 
 
-def test_killed_training_goes_on_from_its_last_step(tmp_path: Path, params: Params, base: Path) -> None:
-    class Killed(Exception):
-        pass
+@pytest.mark.parametrize("changes", [{}, {"optimizer": "adamw", "lora": Lora(rank=4, alpha=8)}])
+def test_killed_training_goes_on_from_its_last_step(tmp_path: Path, params: Params, changes: dict[str, Any]) -> None:
+    def run(name: str, on_log: Callable[[dict[str, float]], None]) -> float:
+        return train_sft(given, tmp_path / "t.jsonl", tmp_path / name, on_log=on_log)["steps"]
 
-    def stop_at_ten(row: dict[str, float]) -> None:
-        if row["step"] == 10:
-            raise Killed
-
-    def run(out: Path, on_log) -> dict[str, float]:  # type: ignore[no-untyped-def]
-        model, tokenizer = load_student(base)
-        rows, _ = tokenize([trajectory()] * 8, tokenizer, params)
-        section = params.sft.model_copy(update={"save_steps": 4, "epochs": 5})
-        return fit(model, tokenizer, rows, section, params, out, on_log)
-
-    whole = run(tmp_path / "whole", lambda row: None)
+    given = params.model_copy(update={"sft": params.sft.model_copy(update={"save_steps": 4, "epochs": 5, **changes})})
+    write_jsonl(tmp_path / "t.jsonl", [trajectory()] * 8)
+    whole = run("whole", lambda row: None)
     with pytest.raises(Killed):
-        run(tmp_path / "cut", stop_at_ten)
-    assert run(tmp_path / "cut", lambda row: None)["steps"] == whole["steps"] == 20
+        run("cut", stop_at(10))
+    assert run("cut", lambda row: None) == whole == 20
     weights = [(tmp_path / name / "checkpoint" / "model.safetensors").read_bytes() for name in ("whole", "cut")]
     assert weights[0] == weights[1]
 
@@ -181,7 +169,7 @@ def test_a_base_is_trained_from_scratch_on_episodes_and_drills(
     train = params.sft.model_copy(update={"epochs": 1, "drills": 5, "max_length": 900, "precision": "bfloat16"})
     recipe = Base(episodes_per_instance=2, train=train)
     found = read_instances(instances)
-    figures = train_base(params, recipe, found, snapshot(tmp_path), tmp_path / "out", lambda row: None)
+    figures = train_base(params, recipe, found, snapshots_in(tmp_path), tmp_path / "out", lambda row: None)
     assert figures["sequences"] == len(found) * 2 + 5
     assert 0 < figures["trained_tokens"] < figures["tokens"]  # what a drill lists first cannot be foreseen
     model, _ = load_student(tmp_path / "out" / "checkpoint")
@@ -195,7 +183,7 @@ def test_grpo_makes_steps_with_the_projects_rollouts(
     monkeypatch.chdir(tmp_path)
     logged: list[dict[str, float]] = []
     section = params.grpo.model_copy(update={"renamed": renamed, "scale_rewards": scaling})
-    figures = train_grpo(params, section, instances, base, snapshot(tmp_path), tmp_path / "out", on_log=logged.append)
+    figures = train_grpo(params, section, instances, base, snapshots_in(tmp_path), tmp_path / "out", on_log=logged.append)
     assert figures["steps"] == 2
     assert [row["step"] for row in logged] == [1, 2]
     assert {"reward", "kl", "f1", "efficiency", "calls_per_turn"} <= set(logged[0])
@@ -211,7 +199,7 @@ def test_grpo_ends_where_no_rollout_of_a_step_could_run(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(TransformersModel, "complete", missing)
     with pytest.raises(InfrastructureError, match=r"all \d+ rollouts of a step errored, first: ripgrep is missing; repair"):
-        train_grpo(params, params.grpo, instances, base, snapshot(tmp_path), tmp_path / "out", on_log=lambda row: None)
+        train_grpo(params, params.grpo, instances, base, snapshots_in(tmp_path), tmp_path / "out", on_log=lambda row: None)
 
 
 def test_grpo_takes_issues_and_questions_together(
@@ -226,7 +214,7 @@ def test_grpo_takes_issues_and_questions_together(
     write_instances(instances, [issue, question])
     both = params.model_copy(update={"agent": params.agent.model_copy(update={"toolset": "both"})})
     logged: list[dict[str, float]] = []
-    train_grpo(both, both.grpo, instances, base, snapshot(tmp_path), tmp_path / "out", on_log=logged.append)
+    train_grpo(both, both.grpo, instances, base, snapshots_in(tmp_path), tmp_path / "out", on_log=logged.append)
     assert len(logged) == both.grpo.steps
     assert all({"f1", "answer_score"} <= set(row) for row in logged)
     assert all(row["errored"] == 0 for row in logged)
@@ -237,7 +225,7 @@ def test_grpo_trains_on_trees(tmp_path: Path, params: Params, base: Path, instan
     search = RolloutSearch(kind="mcts", simulations=3, self_critique="distil", expansion="lazy")
     section = params.grpo.model_copy(update={"search": search})
     logged: list[dict[str, float]] = []
-    figures = train_grpo(params, section, instances, base, snapshot(tmp_path), tmp_path / "out", on_log=logged.append)
+    figures = train_grpo(params, section, instances, base, snapshots_in(tmp_path), tmp_path / "out", on_log=logged.append)
     assert figures["steps"] == section.steps
     assert len(logged) == section.steps
     assert all(0 < row["tree_turns_trained"] <= row["tree_turns"] for row in logged)
@@ -252,20 +240,10 @@ def test_grpo_trains_on_trees(tmp_path: Path, params: Params, base: Path, instan
 def test_the_mean_over_the_last_steps_is_saved_also_by_a_run_that_was_killed(
     tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch
 ) -> None:  # type: ignore[no-untyped-def]
-    class Killed(Exception):
-        pass
-
-    def stop_at(step: int):  # type: ignore[no-untyped-def]
-        def stop(row: dict[str, float]) -> None:
-            if row["step"] == step:
-                raise Killed
-
-        return stop
-
     def run(name: str, steps: int, averaged: float, on_log) -> dict[str, torch.Tensor]:  # type: ignore[no-untyped-def]
         changes = {"steps": steps, "averaged": averaged, "learning_rate": 0.05, "prompts_per_step": 1}
         section = params.grpo.model_copy(update=changes)
-        train_grpo(params, section, instances, base, snapshot(tmp_path), tmp_path / name, on_log=on_log)
+        train_grpo(params, section, instances, base, snapshots_in(tmp_path), tmp_path / name, on_log=on_log)
         return load_file(tmp_path / name / "checkpoint" / "model.safetensors")
 
     monkeypatch.chdir(tmp_path)
@@ -351,29 +329,9 @@ def test_the_reference_of_adapters_is_the_model_without_them(
     monkeypatch.setattr(grpo, "rollout_reward", lambda score, **_: [float(n % 2) for n in range(len(score))])
     logged: list[dict[str, float]] = []
     section = adapted(params, "grpo", steps=3, learning_rate=0.05, temperature=1.0).grpo
-    train_grpo(params, section, instances, base, snapshot(tmp_path), tmp_path / "out", on_log=logged.append)
+    train_grpo(params, section, instances, base, snapshots_in(tmp_path), tmp_path / "out", on_log=logged.append)
     assert logged[0]["kl"] == pytest.approx(0, abs=1e-6)
     assert logged[-1]["kl"] > 1e-4
-
-
-def test_killed_training_of_adapters_goes_on_from_its_last_step(tmp_path: Path, params: Params) -> None:
-    class Killed(Exception):
-        pass
-
-    def stop_at_ten(row: dict[str, float]) -> None:
-        if row["step"] == 10:
-            raise Killed
-
-    def run(out: Path, on_log) -> None:  # type: ignore[no-untyped-def]
-        train_sft(adapted(params, "sft", save_steps=4), tmp_path / "t.jsonl", out, on_log=on_log)
-
-    write_jsonl(tmp_path / "t.jsonl", [trajectory()] * 8)
-    run(tmp_path / "whole", lambda row: None)
-    with pytest.raises(Killed):
-        run(tmp_path / "cut", stop_at_ten)
-    run(tmp_path / "cut", lambda row: None)
-    weights = [(tmp_path / name / "checkpoint" / "model.safetensors").read_bytes() for name in ("whole", "cut")]
-    assert weights[0] == weights[1]
 
 
 def test_a_process_trains_on_one_gpu_and_says_so(caplog: pytest.LogCaptureFixture) -> None:

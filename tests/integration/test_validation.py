@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +17,16 @@ from fusesearch.core.config import Params
 from fusesearch.core.errors import DataError
 from fusesearch.core.storage import read_instances, read_jsonl, write_instances
 from fusesearch.evaluation.metrics import mean_of
-from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from fusesearch.training import grpo
 from fusesearch.training.grpo import train_grpo
 from fusesearch.training.rollouts import Batch, Episodes
 from fusesearch.training.trainer import load_student
 from fusesearch.training.validation import Validated, reserve
+from tests.fakes.training import Killed, snapshots_in, stop_at
 
 Weights = dict[str, torch.Tensor]
 Rows = list[dict[str, float]]
 Train = Callable[..., Weights]
-
-
-class Killed(Exception):
-    """Stands for a kill at a certain row of the log."""
 
 
 @pytest.fixture
@@ -41,7 +36,7 @@ def train(tmp_path: Path, params: Params, instances: Path, base: Path, monkeypat
     monkeypatch.setattr(grpo, "rollout_reward", lambda score, **_: [float(n % 2) for n in range(len(score))])
     every = [row.model_copy(update={"instance_id": f"i{n}"}) for n, row in enumerate(read_instances(instances) * 3)]
     write_instances(instances, every)
-    snapshot = partial(instance_snapshot, SnapshotStore(tmp_path / "snapshots"), tmp_path / "repos")
+    snapshot = snapshots_in(tmp_path)
 
     def run(
         name: str, pool: Path = instances, on_log: Callable[[dict[str, float]], None] = lambda row: None, **changes: Any
@@ -66,14 +61,6 @@ def timeless(rows: Rows) -> Rows:
 
 def equal(first: Weights, second: Weights) -> bool:
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
-
-
-def stop_at(step: int) -> Callable[[dict[str, float]], None]:
-    def stop(row: dict[str, float]) -> None:
-        if row["step"] == step:
-            raise Killed
-
-    return stop
 
 
 def test_validation_changes_no_weight_and_draws_no_random_number(

@@ -19,7 +19,7 @@ from fusesearch.training.served import Policy
 from fusesearch.training.serving import Servers
 from fusesearch.training.trainer import load_student
 from fusesearch.training.weights import FileWeights, check_publishing
-from tests.fakes.conversations import all_played
+from tests.fakes.conversations import all_played, assert_same
 
 ROOT = Path(__file__).parents[2]
 BASE = ROOT / "experiments/nano/base"
@@ -60,14 +60,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
 def assert_same_tokens(setting: Setting) -> None:
     sampling = Sampling(temperature=0.0, max_new_tokens=48)
     ours, theirs = (asyncio.run(all_played(model, ISSUES, sampling)) for model in (setting.local(), setting.served()))
-    for one, other in zip(ours, theirs, strict=True):
-        for turn, same in zip(one, other, strict=True):
-            assert turn.tokens
-            assert same.tokens
-            assert same.tokens.prompt_ids == turn.tokens.prompt_ids
-            assert same.tokens.completion_ids == turn.tokens.completion_ids
-            assert same.tokens.logprobs == pytest.approx(turn.tokens.logprobs, abs=1e-3)
-            assert (same.text, same.finish_reason) == (turn.text, turn.finish_reason)
+    assert_same(ours, theirs, 1e-3)
 
 
 def test_new_weights_are_sampled_from_and_no_request_is_lost_while_they_come(setting: Setting) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
-from http.server import BaseHTTPRequestHandler
+from itertools import chain
 
 import pytest
 
@@ -14,8 +13,8 @@ from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.agents.models.vllm import VllmModel
 from fusesearch.core.errors import EndpointDown, ModelUnavailable
-from tests.fakes.conversations import all_played, play, prompt
-from tests.fakes.local_server import LocalServer
+from tests.fakes.conversations import all_played, assert_same, play, prompt
+from tests.fakes.local_server import LocalServer, by
 from tests.fakes.tiny_student import tiny_student
 from tests.fakes.token_server import Engine, handler_of
 
@@ -47,15 +46,9 @@ def test_greedy_conversations_are_token_for_token_those_of_transformers(local: T
     expected = asyncio.run(all_played(local, ISSUES, sampling))
     with LocalServer(handler_of(engines[0])) as server:
         found = asyncio.run(all_played(served(local, server.url), ISSUES, sampling))
-    for one, other in zip(expected, found, strict=True):
-        for turn, same in zip(one, other, strict=True):
-            assert turn.tokens
-            assert same.tokens
-            assert same.tokens.prompt_ids == turn.tokens.prompt_ids
-            assert same.tokens.completion_ids == turn.tokens.completion_ids
-            assert same.tokens.logprobs == pytest.approx(turn.tokens.logprobs, abs=1e-4)
-            assert (same.text, same.finish_reason) == (turn.text, turn.finish_reason)
-            assert same.usage.model_copy(update={"seconds": 0}) == turn.usage.model_copy(update={"seconds": 0})
+    assert_same(expected, found, 1e-4)
+    used = [[turn.usage.model_copy(update={"seconds": 0}) for turn in chain(*turns)] for turns in (expected, found)]
+    assert used[0] == used[1]
 
 
 def test_a_seed_decides_every_turn_and_no_two_turns_draw_alike(local: TransformersModel, engines: list[Engine]) -> None:
@@ -138,20 +131,10 @@ CHOICE = {"index": 0, "text": "", "finish_reason": "stop", "token_ids": [5], "lo
 def test_a_reply_without_whole_tokens_is_asked_for_again(local: TransformersModel, choice: dict[str, object]) -> None:
     replies = [choice, CHOICE]
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            data = json.dumps({"id": "x", "object": "text_completion", "model": "policy", "choices": [replies.pop(0)]}).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    def reply(*_: object) -> tuple[int, dict[str, object]]:
+        return 200, {"id": "x", "object": "text_completion", "model": "policy", "choices": [replies.pop(0)]}
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with LocalServer(Handler) as server:
+    with LocalServer(by(reply)) as server:
         completion = asyncio.run(served(local, server.url).complete(prompt("n"), [], Sampling()))
     assert completion.tokens
     assert completion.tokens.completion_ids == [5]

@@ -16,7 +16,7 @@ from fusesearch.code.outline import outline
 from fusesearch.core.schema import Answer, Location
 from fusesearch.evaluation.published.claims import claims_of_file
 from fusesearch.localizers.fenced import read_named, read_paths
-from fusesearch.localizers.locagent.answers import read_answer
+from fusesearch.localizers.locagent import read_answer
 from fusesearch.localizers.located import with_lines
 from fusesearch.localizers.orcaloca import _location
 from fusesearch.localizers.orcaloca.replies import read_conclusion

@@ -20,8 +20,7 @@ from typing import Any
 from fusesearch.agents.models.vllm import VllmModel
 from fusesearch.core.config import Grpo, Params
 from fusesearch.core.storage import read_instances, write_instances
-from fusesearch.training.environment import SearchTasks
-from fusesearch.training.loading import load_tasks
+from fusesearch.training.environment import SearchTasks, load_tasks
 from fusesearch.training.rollouts import Episodes
 
 Row = tuple[list[int], list[int], list[int], list[float], float | None]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import math
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
 from mcp.server.session import ServerSession
@@ -22,19 +24,22 @@ from mcp_types import (
     Tool,
 )
 
+from fusesearch.agents.recording import OnEvent
 from fusesearch.cli.report import Report, answer_json, answer_text, context_text, raise_on_failure
 from fusesearch.cli.serving import definitions
-from fusesearch.cli.serving.progress import forward, listening
 from fusesearch.cli.serving.roots import Roots, relative, with_relative_paths
 from fusesearch.core.config import Tools
 from fusesearch.core.errors import FusesearchError, ToolError
 from fusesearch.core.installation import DISTRIBUTION, installed
-from fusesearch.core.schema import Instance, Trajectory
+from fusesearch.core.schema import Instance, Observation, ToolCall, Trajectory, Turn
 from fusesearch.core.stopping import in_thread
+from fusesearch.core.text import printable
 from fusesearch.localizers.ranker.context import LEAST_TOKENS, MOST_TOKENS, TOKENS, context_of
 from fusesearch.localizers.registry import WITHOUT_MODEL
 from fusesearch.localizers.searcher import Searcher, instance_of
 from fusesearch.search.repository import VIRTUAL_ROOT, Repository, clipped
+from fusesearch.search.results import shorten
+from fusesearch.search.tool import describe
 from fusesearch.search.tools import TOOLS, Toolbox
 
 _PATHS = ("path", "glob")
@@ -190,3 +195,51 @@ def _number(arguments: dict[str, Any], tool: str, name: str, least: int, most: i
     if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= most:
         raise ToolError(f"{tool}: {name} must be a number from {least} to {most}")
     return number
+
+
+Step = tuple[float, str]
+"""Turns done so far (may be a fraction), and a line of text."""
+
+_MESSAGE_CHARS = 200
+
+
+@contextmanager
+def listening() -> Iterator[tuple[OnEvent, MemoryObjectReceiveStream[Step]]]:
+    """Yield a listener for :func:`fusesearch.agents.loop.run_episode`, and the stream of steps it produces."""
+    outgoing, incoming = anyio.create_memory_object_stream[Step](math.inf)
+
+    def on_event(kind: str, payload: dict[str, Any]) -> None:
+        for step in steps(kind, payload):
+            outgoing.send_nowait(step)
+        if kind == "end":
+            outgoing.close()
+
+    with outgoing, incoming:
+        yield on_event, incoming
+
+
+async def forward(incoming: MemoryObjectReceiveStream[Step], session: ServerSession, turns: int) -> None:
+    """Send every step to the client, with ``turns`` as the total."""
+    async for done, message in incoming:
+        await session.report_progress(done, turns, message)
+
+
+def steps(kind: str, payload: dict[str, Any]) -> Iterator[Step]:
+    """Steps of one event of the loop. Their numbers increase within a turn and stay below the next turn's."""
+    if kind not in ("turn", "observations"):
+        return
+    number: int = payload["number"]
+    turn: Turn = payload["turn"]
+    share = 1 / (len(turn.calls) + 2)
+    if kind == "turn":
+        count = len(turn.calls)
+        plan = "the answer" if count == 0 else f"{count} call{'s' if count > 1 else ''}"
+        yield number - 1 + share, f"turn {number}: {plan}"
+        return
+    for index, (call, observation) in enumerate(zip(turn.calls, turn.observations, strict=True), 2):
+        yield number - 1 + index * share, shorten(f"turn {number}: {_result(call, observation)}", _MESSAGE_CHARS)
+
+
+def _result(call: ToolCall, observation: Observation) -> str:
+    found = f"{len(observation.entities)} found, gain {observation.gain_turn:.0%}"
+    return f"{found if observation.error is None else 'error'}: {shorten(printable(call.name), 20)} {describe(call.arguments)}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fusesearch.core.config.data import BenchmarkSource, Criteria, Filter, GitHubSource, GitSource, Mine, Split
     from fusesearch.core.config.episodes import Evaluate, Name, Report, Subject
-    from fusesearch.core.config.params import Params, load_params, overlay, parse_params, section_of
+    from fusesearch.core.config.params import Params, load_params, overlay, parse_params, read_mapping, section_of
     from fusesearch.core.config.searching import Agent, Tools
     from fusesearch.core.config.section import RECORDED, SCHEMA, Section, as_recorded, parse_section
     from fusesearch.core.config.training import (
@@ -71,6 +71,7 @@ __all__ = [
     "overlay",
     "parse_params",
     "parse_section",
+    "read_mapping",
     "section_of",
 ]
 

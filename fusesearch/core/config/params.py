@@ -63,15 +63,23 @@ class Params(Section):
 
 def load_params(path: Path = Path("params.yaml")) -> Params:
     """Read and check ``params.yaml``. Raises :class:`ConfigError` with file, key and reason in one line."""
+    data = read_mapping(path, "run in a clone of fusesearch, at its top")
+    if not data:
+        raise ConfigError(f"{path} is empty: restore it with `git checkout {path.name}`")
+    return parse_params(data, source=str(path))
+
+
+def read_mapping(path: Path, if_missing: str = "name another file") -> dict[str, Any]:
+    """The mapping in a YAML file; none of an empty file. Raises :class:`ConfigError` in one line."""
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"{path} is missing: run in a clone of fusesearch, at its top") from None
+        raise ConfigError(f"{path} is missing: {if_missing}") from None
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
         raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
-    if data is None:
-        raise ConfigError(f"{path} is empty: restore it with `git checkout {path.name}`")
-    return parse_params(data, source=str(path))
+    if not isinstance(data, dict | None):
+        raise ConfigError(f"{path}: the top level must be a mapping of names to values")
+    return data or {}
 
 
 def parse_params(data: Any, source: str = "params") -> Params:

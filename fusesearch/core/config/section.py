@@ -16,7 +16,7 @@ from pydantic import (
 
 from fusesearch.core.errors import ConfigError
 
-S = TypeVar("S", bound="Section")
+S = TypeVar("S", bound=BaseModel)
 
 
 ADDED: dict[int, dict[str, dict[str, Any]]] = {
@@ -98,7 +98,7 @@ Range = Annotated[tuple[int, int], AfterValidator(_ascending)]
 
 
 def parse_section(section: type[S], data: Any, source: str) -> S:
-    """Check the mapping of one section. Raises :class:`ConfigError` with key and reason."""
+    """Check the mapping of one section, or of another model. Raises :class:`ConfigError` with key and reason."""
     try:
         return section.model_validate(data)
     except ValidationError as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fusesearch.core.errors import RepositoryError
+from fusesearch.core.storage import replacing_folder
 from fusesearch.core.text import flat_name
 from fusesearch.data.sources import history
 from fusesearch.search.clones import Clone, open_clone
@@ -78,27 +79,17 @@ def mirrored(address: str, cache_dir: Path) -> Iterator[Mirror]:
 
 def copy_repository(git_dir: Path, target: Path) -> None:
     """Copy a bare repository atomically, with hard links for its packs if the disk allows."""
-    with _replaced(target) as partial:
+    with replacing_folder(target) as partial:
         shutil.copytree(git_dir, partial, copy_function=_link_objects, ignore=shutil.ignore_patterns("*.lock", "tmp_*", "hooks"))
 
 
 def clone_bare(git_dir: Path, target: Path) -> None:
     """Clone a local repository as a bare one, atomically, with hard links for its objects if possible."""
-    with _replaced(target) as partial:
+    with replacing_folder(target) as partial:
         command = ["git", "-c", "safe.directory=*", "clone", "--quiet", "--bare", "--template=", "--", str(git_dir), str(partial)]
         done = subprocess.run(command, env=git_environment(), stdin=subprocess.DEVNULL, capture_output=True, check=False)
         if done.returncode != 0:
             raise RepositoryError(f"{git_dir}: {one_line(done.stderr) or 'git clone failed'}")
-
-
-@contextmanager
-def _replaced(target: Path) -> Iterator[Path]:
-    """A folder to fill, which then takes the place of ``target``."""
-    partial = target.with_name(f".partial-{os.getpid()}-{target.name}")
-    shutil.rmtree(partial, ignore_errors=True)
-    yield partial
-    shutil.rmtree(target, ignore_errors=True)
-    os.rename(partial, target)
 
 
 def _link_objects(source: str, target: str) -> None:

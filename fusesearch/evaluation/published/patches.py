@@ -24,9 +24,9 @@ from fusesearch.data.patches import parse_patch
 from fusesearch.data.repositories import Repositories
 from fusesearch.data.truth import Reader, truth_from_changes
 from fusesearch.evaluation.predictions import Prediction
+from fusesearch.evaluation.published.claims import ReleasedRow, json_document, json_lines
 from fusesearch.evaluation.published.fuzz import as_applied
 from fusesearch.evaluation.published.importing import EXAMPLES
-from fusesearch.evaluation.published.rows import ReleasedRow, json_document, json_lines
 
 MAX_CHARS = 1_000_000
 """A longer patch is not read; the longest gold patch of SWE-bench Verified has 17,385 characters."""

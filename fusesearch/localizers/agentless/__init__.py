@@ -9,7 +9,6 @@ from itertools import islice
 
 from pydantic import Field
 
-from fusesearch.agents.interview import Interview
 from fusesearch.agents.prompts import render
 from fusesearch.code.modules import Outlines, outlines_of
 from fusesearch.code.names import Named, placed, ranked, spans_of
@@ -18,7 +17,7 @@ from fusesearch.code.tree import cut, source_files, tree_text
 from fusesearch.core.config import Section
 from fusesearch.core.schema import Answer, Instance, Location
 from fusesearch.localizers.fenced import read_files, read_named, read_paths
-from fusesearch.localizers.prompting import AskingLocalizer, ask_until, room
+from fusesearch.localizers.prompting import AskingLocalizer, Interview, ask_until, room
 from fusesearch.search.repository import Repository
 
 MAX_FOLDERS = 100

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from fusesearch.agents.interview import Interview
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.parsing import visible
 from fusesearch.agents.prompts import render
@@ -23,7 +22,7 @@ from fusesearch.core.config import Section, Tools
 from fusesearch.core.schema import Answer, Instance, Location, Turn
 from fusesearch.localizers.cosil.tools import SearchTools, call_text, first_names, import_list, read_call, structure_list
 from fusesearch.localizers.fenced import fenced_lines, read_files, read_named, read_paths
-from fusesearch.localizers.prompting import AskingLocalizer, room
+from fusesearch.localizers.prompting import AskingLocalizer, Interview, room
 from fusesearch.search.repository import Repository
 
 NOT_A_CALL = "No call could be read from that."

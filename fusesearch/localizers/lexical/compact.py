@@ -15,8 +15,7 @@ from fusesearch.localizers.lexical.callees import callees, code_of
 from fusesearch.localizers.lexical.clues import Frame, frames_of, modules_of
 from fusesearch.localizers.lexical.evidence import Definition, Evidence, call_key
 from fusesearch.localizers.lexical.example import Mention, mentions_of, statements_of
-from fusesearch.localizers.lexical.plan import Plan
-from fusesearch.localizers.lexical.steps import Step, find_callers, find_definitions, grep, read
+from fusesearch.localizers.lexical.plan import Plan, Step, find_callers, find_definitions, grep, read
 
 WRAPPER_LINES = 4
 CLASSES = "^class "

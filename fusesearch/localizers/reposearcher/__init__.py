@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from fusesearch.agents.conversation import assistant_message, observation_messages
-from fusesearch.agents.interview import Interview
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.parsing import parse_answer
 from fusesearch.agents.prompts import render
 from fusesearch.agents.recording import Instructions
 from fusesearch.core.schema import Answer, Instance
-from fusesearch.localizers.prompting import AskingLocalizer, room
+from fusesearch.localizers.prompting import AskingLocalizer, Interview, room
 from fusesearch.localizers.reposearcher.tools import ANSWERS, EXIT, LAST_TURNS, SearchTools, schemas
 from fusesearch.search.repository import Repository
 

@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from fusesearch.agents.prompts import render, render_issue, render_system
+from fusesearch.agents.recording import Instructions
+from fusesearch.agents.specs import EpisodeSpec
 from fusesearch.code.functions import parse
 from fusesearch.code.modules import outlines_of
 from fusesearch.code.naming import spelled
 from fusesearch.code.outline import Outline
 from fusesearch.code.spans import is_python
 from fusesearch.code.tree import source_files, tree_text
-from fusesearch.core.config import Tools
+from fusesearch.core.config import Agent, Tools
 from fusesearch.core.errors import OutsideRootError, ToolError
 from fusesearch.search.repository import Repository, clipped, virtual_path
 from fusesearch.search.results import Outcome, cut, shorten
@@ -195,3 +198,25 @@ def _import_lines(found: Outline) -> Iterator[int]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield from range(node.lineno, min(node.end_lineno or node.lineno, len(found.lines)) + 1)
+
+
+def _open(repository: Repository, agent: Agent, limits: Tools) -> SearchTools:
+    if agent.prompt == "nano":
+        return SearchTools(repository, limits)
+    return SearchTools(repository, limits, ending=render(__package__, "answer", most=ANSWERS))
+
+
+def _instruct(agent: Agent, problem_statement: str, guidance: int | None) -> Instructions:
+    """Guidance on parallel calls does not apply: each turn runs one call."""
+    issue = render_issue(agent, problem_statement)
+    if agent.prompt == "nano":
+        return Instructions(render_system(agent), issue, [])
+    return Instructions(render(__package__, "system", calls=max(agent.max_turns - LAST_TURNS, 0)), issue, schemas())
+
+
+REPOSEARCHER = EpisodeSpec(open=_open, instruct=_instruct, schemas=schemas, mode="sequential")
+"""The tools in the one loop, so that a model can be trained with them (ToolTrain, section 3.3).
+
+Exit's result asks for the answer, and the first message without a call is the answer: nobody reminds the model. No turn is ever
+left out of the conversation; an episode ends at the limit of its context.
+"""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from fusesearch.agents.interview import Interview
 from fusesearch.agents.parsing import format_answer
 from fusesearch.agents.prompts import render
 from fusesearch.code.modules import Outlines, outlines_of
@@ -16,7 +15,7 @@ from fusesearch.core.schema import Answer, Instance, Location, Turn
 from fusesearch.core.stopping import in_thread
 from fusesearch.core.text import printable
 from fusesearch.localizers.fenced import read_named, read_paths
-from fusesearch.localizers.prompting import AskingLocalizer, ask_until
+from fusesearch.localizers.prompting import AskingLocalizer, Interview, ask_until
 from fusesearch.localizers.ranker import ranking_of
 from fusesearch.localizers.ranker.answer import Ranking
 from fusesearch.search.repository import Repository

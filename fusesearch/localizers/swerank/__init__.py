@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from fusesearch.agents.interview import Interview
 from fusesearch.agents.models.base import CHARS_PER_TOKEN
 from fusesearch.agents.parsing import visible
 from fusesearch.agents.prompts import render
@@ -28,10 +27,9 @@ from fusesearch.core.schema import Answer, Instance
 from fusesearch.core.stopping import checked, in_thread
 from fusesearch.localizers.base import BaseLocalizer, Setup
 from fusesearch.localizers.direct import DirectLocalizer, as_answer, readable_source
-from fusesearch.localizers.prompting import MIN_ROOM, AskingLocalizer, room
+from fusesearch.localizers.prompting import MIN_ROOM, AskingLocalizer, Interview, room
 from fusesearch.localizers.swerank.encoder import encoder_named
-from fusesearch.localizers.swerank.vectors import vectors_of
-from fusesearch.localizers.swerank.windows import read_order, windows
+from fusesearch.localizers.swerank.vectors import read_order, vectors_of, windows
 from fusesearch.search.repository import Repository
 
 FILES, FUNCTIONS = 10, 15

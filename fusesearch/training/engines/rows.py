@@ -10,8 +10,7 @@ from pathlib import Path
 from fusesearch.core.errors import FusesearchError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import read_instances, replacing
-from fusesearch.training.environment import SearchTasks
-from fusesearch.training.loading import open_tasks
+from fusesearch.training.environment import SearchTasks, open_tasks
 
 
 def write_rows(instances: Iterable[Instance], tasks: SearchTasks, out: Path, held_out: bool = False) -> None:

@@ -15,7 +15,7 @@ from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Instance, Tokens
 from fusesearch.core.storage import read_instances
-from fusesearch.training.loading import open_tasks, task_of
+from fusesearch.training.environment import open_tasks, task_of
 
 try:
     import verifiers.v1 as vf
@@ -28,7 +28,7 @@ __all__ = ["ChatRenderer", "SearchHarness", "SearchTaskset"]
 
 
 class SearchData(vf.TaskData):
-    """A task on the wire: the instance, and the arguments of :func:`~fusesearch.training.loading.open_tasks`."""
+    """A task on the wire: the instance, and the arguments of :func:`~fusesearch.training.environment.open_tasks`."""
 
     instance: str
     where: dict[str, str]
@@ -56,7 +56,7 @@ class SearchTask(vf.Task[SearchData, SearchState]):
 
 
 class SearchConfig(vf.TasksetConfig):
-    """The arguments of :func:`~fusesearch.training.loading.load_tasks`; by default where a checkout's stages write them."""
+    """The arguments of :func:`~fusesearch.training.environment.load_tasks`; by default where a checkout's stages write them."""
 
     instances: Path = Path("data/splits/rl.parquet")
     repos: Path = Path("data/repos")

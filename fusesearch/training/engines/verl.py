@@ -13,7 +13,7 @@ from fusesearch.agents.models.base import Completion, Message, Sampling
 from fusesearch.core.errors import ConfigError, InfrastructureError, ModelUnavailable
 from fusesearch.core.schema import Tokens, Usage
 from fusesearch.training.engines.scores import Noted
-from fusesearch.training.loading import task_of
+from fusesearch.training.environment import task_of
 
 try:
     from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput
@@ -69,7 +69,7 @@ class ServerModel:
 
 class SearchLoop(AgentLoopBase):
     """Registered as ``fusesearch`` by ``loop.yaml``; the ``fusesearch`` section of veRL's configuration has the arguments of
-    :func:`~fusesearch.training.loading.open_tasks`, and a row its instance (:mod:`fusesearch.training.engines.rows`).
+    :func:`~fusesearch.training.environment.open_tasks`, and a row its instance (:mod:`fusesearch.training.engines.rows`).
 
     Where that section has ``scores``, a folder, all metrics of every episode are noted there: veRL logs the reward alone.
     """

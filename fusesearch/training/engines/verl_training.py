@@ -32,7 +32,7 @@ from fusesearch.training.architectures import is_folder
 from fusesearch.training.engines.rows import write_rows
 from fusesearch.training.engines.scores import noted
 from fusesearch.training.engines.verl_config import CONFIGS, configured, verl_python
-from fusesearch.training.loading import open_tasks
+from fusesearch.training.environment import open_tasks
 from fusesearch.training.ranks import RANK_VARIABLES, Log
 from fusesearch.training.rollouts import reward_deviation, rollout_figures
 from fusesearch.training.serving import ALLOCATOR
@@ -175,7 +175,7 @@ def train_verl(
 ) -> dict[str, float]:
     """:func:`~fusesearch.training.grpo.train_grpo` by veRL: the same files in ``out``, and of the figures those it has.
 
-    ``repos`` and ``cache`` are as in :func:`~fusesearch.training.loading.open_tasks`.
+    ``repos`` and ``cache`` are as in :func:`~fusesearch.training.environment.open_tasks`.
 
     Raises:
         ConfigError: veRL is not installed, or has another version; there is no configuration ``grpo.verl_config``.

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -20,7 +19,7 @@ from graphql import GraphQLError
 from tests.fakes.github_server.faults import Fault, Faults
 from tests.fakes.github_server.schema import Answers, cost, document_of, stamp
 from tests.fakes.github_server.world import Repository, World
-from tests.fakes.local_server import QuietServer
+from tests.fakes.local_server import Handler, QuietServer
 
 HTML = b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body></html>\r\n"
 TIMED_OUT = (
@@ -103,12 +102,9 @@ class GitHubServer:
             return limit, True
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     protocol_version = "HTTP/1.1"
     github: GitHubServer
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Quiet."""
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

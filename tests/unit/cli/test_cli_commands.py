@@ -9,16 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.commands import failed
+
 HEAVY = {"pydantic", "yaml", "openai", "torch", "transformers", "trl", "prefect", "mlflow", "dvc", "polars", "numpy", "httpx"}
-
-
-def one_line(result) -> str:
-    """The error of a failed command: exactly one line that begins with the program's name."""
-    assert result.exit_code == 1, result.output
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("fusesearch: ")
-    return line
 
 
 def test_grep_prints_output_entities_and_no_error(run, repo):
@@ -75,7 +68,7 @@ def test_an_unknown_tool_is_a_usage_error_that_names_the_tools(run, repo):
 
 
 def test_a_missing_directory_is_one_line(run, tmp_path):
-    assert "nowhere" in one_line(run("tool", "grep", "--repo", tmp_path / "nowhere", "--args", '{"pattern": "x"}'))
+    assert "nowhere" in failed(run("tool", "grep", "--repo", tmp_path / "nowhere", "--args", '{"pattern": "x"}'))
 
 
 def test_control_characters_of_a_file_never_reach_the_terminal(run, repo):
@@ -104,11 +97,11 @@ def test_truth_of_a_patch(run, request, kind, given, head, patch):
 
 def test_truth_names_what_is_wrong(run, repo, head, patch, tmp_path):
     missing = run("truth", "--repo", repo, "--base", head, "--patch", tmp_path / "none.diff")
-    assert one_line(missing).endswith(f"cannot read the patch {tmp_path}/none.diff: No such file or directory")
-    one_line(run("truth", "--repo", repo, "--base", "0" * 40, "--patch", patch))
-    one_line(run("truth", "--repo", tmp_path / "nowhere", "--base", head, "--patch", patch))
+    assert failed(missing).endswith(f"cannot read the patch {tmp_path}/none.diff: No such file or directory")
+    failed(run("truth", "--repo", repo, "--base", "0" * 40, "--patch", patch))
+    failed(run("truth", "--repo", tmp_path / "nowhere", "--base", head, "--patch", patch))
     other = patch.read_text().replace("3 * side", "5 * side")
-    assert "shapes.py" in one_line(run("truth", "--repo", repo, "--base", head, "--patch", "-", stdin=other))
+    assert "shapes.py" in failed(run("truth", "--repo", repo, "--base", head, "--patch", "-", stdin=other))
 
 
 def lines(path: Path, *rows: dict) -> Path:
@@ -153,7 +146,7 @@ def test_score_takes_rows_of_swe_bench(run, bare, head, patch, tmp_path, kind, c
 def test_score_says_what_is_wrong_with_a_row(run, tmp_path, row, message):
     named = lines(tmp_path / "p.jsonl", {"instance_id": "1", "files": ["a.py"]})
     done = run("score", "--predictions", named, "--truth", lines(tmp_path / "t.jsonl", {"instance_id": "1", **row}))
-    assert message in one_line(done)
+    assert message in failed(done)
 
 
 def test_the_command_names_the_tools_that_there_are():

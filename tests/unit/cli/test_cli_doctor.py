@@ -16,25 +16,18 @@ from fusesearch.cli.profiles import load_profile, names
 from fusesearch.core.config import parse_params
 from fusesearch.core.errors import InfrastructureError
 from fusesearch.core.overrides import override
+from tests.fakes.checkout import checked_out
 from tests.fakes.endpoint import Endpoint, scripted
 
 ROOT = Path(__file__).parents[3]
 NOTHING = Machine(0, 0.0, "")
-NANO = "# nano, with a comment\nprofile: nano\nseed: 7\nmodel: {base: no/base}\n"
-BIG = "profile: big\nmodel: {base: org/big, dtype: bfloat16}\ngrpo: {rollouts: vllm}\nteacher: {localizer: model, base_url: http://127.0.0.1:9/v1}\n"
 
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    (tmp_path / "params.yaml").write_text(NANO)
-    (tmp_path / "experiments/profiles").mkdir(parents=True)
-    (tmp_path / "experiments/profiles/big.yaml").write_text(BIG)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setattr(checks.shutil, "disk_usage", lambda path: namedtuple("Usage", "free")(1e12))
     monkeypatch.setattr(needs, "cores", lambda: 2)
-    return tmp_path
+    return checked_out(tmp_path, monkeypatch)
 
 
 def test_the_core_of_this_environment_works(run, checkout):
@@ -148,8 +141,11 @@ def machine(gpus, gib):
     return Machine(gpus, gib * 2**30, "NVIDIA H100 80GB HBM3")
 
 
-def report(name, where):
-    return {check.name: check for check in profile_checks(load_profile(name, ROOT), ROOT, where)}
+def report(name, where, settings=None, root=ROOT):
+    """The checks of a committed profile with other settings, by name."""
+    return {
+        check.name: check for check in profile_checks(override(load_profile(name, ROOT), settings or {}, "test"), root, where)
+    }
 
 
 @pytest.mark.parametrize("name", names(ROOT))
@@ -165,35 +161,31 @@ def test_every_committed_profile_loads_and_says_what_it_needs(name):
 
 def test_hours_on_processors_are_told_before_the_base_model_is_there(tmp_path, monkeypatch):
     monkeypatch.setattr(needs, "processor_flop", lambda: 1e12)
-    checks = {check.name: check for check in profile_checks(load_profile("smol", ROOT), tmp_path, NOTHING)}
+    checks = report("smol", NOTHING, root=tmp_path)
     assert not checks["base checkpoint"].ok
     assert checks["base checkpoint"].hint == "make smol"
     assert "base of match" not in checks
-    match = {check.name: check for check in profile_checks(load_profile("match", ROOT), tmp_path, NOTHING)}["base of match"]
+    match = report("match", NOTHING, root=tmp_path)["base of match"]
     assert (match.ok, match.hint) == (False, ".venv/bin/python -m experiments.smol")
     hours = float(checks["grpo hours"].detail.partition(" ")[0])
     assert "40 steps of 32 rollouts and 288 of validations" in checks["grpo hours"].detail
     monkeypatch.setattr(needs, "processor_flop", lambda: 2e12)
-    faster = {check.name: check for check in profile_checks(load_profile("smol", ROOT), tmp_path, NOTHING)}
-    assert float(faster["grpo hours"].detail.partition(" ")[0]) == pytest.approx(hours / 2, abs=0.1)
+    assert float(report("smol", NOTHING, root=tmp_path)["grpo hours"].detail.partition(" ")[0]) == pytest.approx(
+        hours / 2, abs=0.1
+    )
     assert "sft hours" not in report("nano", NOTHING), "a model so small takes minutes, most of them in Python"
 
 
 def test_shares_of_a_model_fit_where_the_whole_does_not():
-    checks = report("paper-4b", machine(8, 80))
-    assert checks["sft memory"].ok
-    params = load_profile("paper-4b", ROOT)
-    alone = params.model_copy(update={"compute": params.compute.model_copy(update={"ranks": 1})})
-    check = {row.name: row for row in profile_checks(alone, ROOT, machine(8, 80))}["sft memory"]
+    assert report("paper-4b", machine(8, 80))["sft memory"].ok
+    check = report("paper-4b", machine(8, 80), {"compute.ranks": 1})["sft memory"]
     assert "sft.max_length: 23552" in check.hint
     assert "compute.ranks: 2" in check.hint
-    shorter = alone.model_copy(update={"sft": alone.sft.model_copy(update={"max_length": 23_552})})
-    assert {row.name: row.ok for row in profile_checks(shorter, ROOT, machine(8, 80))}["sft memory"]
+    assert report("paper-4b", machine(8, 80), {"compute.ranks": 1, "sft.max_length": 23_552})["sft memory"].ok
 
 
 def test_the_first_rank_loads_the_weights_whole_into_the_memory_of_its_machine():
-    params = load_profile("paper-4b", ROOT)
-    check = {row.name: row for row in profile_checks(params, ROOT, replace(machine(8, 80), host=16 * 2**30))}["host memory"]
+    check = report("paper-4b", replace(machine(8, 80), host=16 * 2**30))["host memory"]
     assert not check.ok
     assert (
         check.detail == "30 GiB while the first of 8 ranks loads the weights, this machine has 16"
@@ -231,11 +223,8 @@ def test_what_does_not_fit_names_its_params_and_what_would_fit(name, where, chec
 
 
 def test_servers_that_sleep_leave_their_gpus_to_training_and_share_them_with_its_weights_alone():
-    params = load_profile("paper-4b", ROOT)
-
     def checks(*options):
-        compute = params.compute.model_copy(update={"options": ["--max-model-len", "81920", *options]})
-        return {row.name: row for row in profile_checks(params.model_copy(update={"compute": compute}), ROOT, machine(8, 80))}
+        return report("paper-4b", machine(8, 80), {"compute.options": ["--max-model-len", "81920", *options]})
 
     half = ("--gpu-memory-utilization", "0.5")
     assert "40.0 GiB are free" in checks(*half)["grpo memory"].detail
@@ -246,19 +235,13 @@ def test_servers_that_sleep_leave_their_gpus_to_training_and_share_them_with_its
 
 
 def test_rows_are_as_long_as_the_server_lets_them_become():
-    params = load_profile("paper-4b", ROOT)
-    compute = params.compute.model_copy(update={"options": ["--max-model-len", "100000"]})
-    longer = {row.name: row for row in profile_checks(params.model_copy(update={"compute": compute}), ROOT, machine(8, 80))}
+    longer = report("paper-4b", machine(8, 80), {"compute.options": ["--max-model-len", "100000"]})
     assert "rows of 86,016 tokens" in longer["grpo memory"].detail
 
 
 def test_a_pass_of_many_tokens_counts_as_one_of_a_row_as_long_and_never_less_than_the_longest_row():
-    params = load_profile("paper-4b", ROOT)
-
     def memory(tokens):
-        grpo = params.grpo.model_copy(update={"tokens_per_pass": tokens, "micro_batch": 1})
-        checks = profile_checks(params.model_copy(update={"grpo": grpo}), ROOT, machine(8, 80))
-        return {row.name: row for row in checks}["grpo memory"]
+        return report("paper-4b", machine(8, 80), {"grpo.tokens_per_pass": tokens, "grpo.micro_batch": 1})["grpo memory"]
 
     alone = memory(None).detail.partition(" GiB")[0]
     assert [memory(tokens).detail.partition(" GiB")[0] for tokens in (1, 81_920)] == [alone, alone]
@@ -268,10 +251,7 @@ def test_a_pass_of_many_tokens_counts_as_one_of_a_row_as_long_and_never_less_tha
 
 def test_a_server_must_hold_one_request_and_at_least_an_episode(checkout):
     def vllm(options):
-        params = override(load_profile("paper-30b", ROOT), {"grpo.engine": "trl"}, "test")
-        compute = params.compute.model_copy(update={"options": options})
-        checks = profile_checks(params.model_copy(update={"compute": compute}), ROOT, machine(8, 80))
-        return {check.name: check for check in checks}["vllm memory"]
+        return report("paper-30b", machine(8, 80), {"grpo.engine": "trl", "compute.options": options})["vllm memory"]
 
     assert "--max-model-len" in vllm([]).hint  # 262,144 tokens, the model's own limit
     assert vllm(["--max-model-len", "81920"]).ok
@@ -281,8 +261,7 @@ def test_a_server_must_hold_one_request_and_at_least_an_episode(checkout):
 
 
 def verl(**settings):
-    params = override(load_profile("paper-30b", ROOT), settings, "test")
-    return {check.name: check for check in profile_checks(params, ROOT, replace(machine(8, 80), host=900 * 2**30))}
+    return report("paper-30b", replace(machine(8, 80), host=900 * 2**30), settings)
 
 
 def test_verl_shares_a_model_out_over_the_gpus_of_all_machines():

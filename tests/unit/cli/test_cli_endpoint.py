@@ -16,13 +16,10 @@ CALLS = [
 @pytest.fixture
 def tried(run):
     def doctor(reply):
-        server = ChatServer([reply])
-        try:
+        with ChatServer([reply]) as server:
             result = run("doctor", "--endpoint", server.url, "--model", "m", "--format", "json")
-            report = json.loads(result.stdout)
-            return result.exit_code, {check["name"]: check for check in report["checks"]}
-        finally:
-            server.stop()
+        report = json.loads(result.stdout)
+        return result.exit_code, {check["name"]: check for check in report["checks"]}
 
     return doctor
 

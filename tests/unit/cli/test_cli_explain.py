@@ -35,33 +35,25 @@ def seen(sighting) -> tuple:
     return sighting.turn, sighting.call, sighting.shows, sighting.line, sighting.lines
 
 
-def test_the_earliest_and_the_strongest_call_are_named():
-    (found,) = explain(episode([("none", []), LISTED], [BODY], [OTHER, WHOLE]), [FUNCTION])
-    assert seen(found.first) == (1, 2, "file", None, 0)
-    assert seen(found.strongest) == (3, 2, "definition", 11, 3)
-
-
-def test_lines_of_a_function_are_stronger_than_other_lines_of_its_file():
-    (found,) = explain(episode([OTHER, BODY, LISTED]), [FUNCTION])
-    assert seen(found.first) == (1, 1, "file", 90, 0)
-    assert seen(found.strongest) == (1, 2, "lines", 12, 1)
+@pytest.mark.parametrize(
+    ("turns", "target", "first", "strongest"),
+    [
+        ([[("none", []), LISTED], [BODY], [OTHER, WHOLE]], FUNCTION, (1, 2, "file", None, 0), (3, 2, "definition", 11, 3)),
+        ([[OTHER, BODY, LISTED]], FUNCTION, (1, 1, "file", 90, 0), (1, 2, "lines", 12, 1)),
+        ([[LISTED, OTHER, WHOLE]], Target("a.py"), (1, 1, "file", None, 0), (1, 3, "file", 10, 3)),
+        ([[OTHER, WHOLE]], Target("a.py", "f"), (1, 1, "file", 90, 0), (1, 2, "definition", 11, 1)),
+    ],
+    ids=["the earliest and the strongest", "lines of a function before others", "where most of a file was shown", "by its name"],
+)
+def test_the_first_and_the_strongest_call_are_named(turns, target, first, strongest):
+    (found,) = explain(episode(*turns), [target])
+    assert (seen(found.first), seen(found.strongest)) == (first, strongest)
 
 
 def test_the_earlier_of_two_equal_calls_counts_and_is_listed_once():
     (found,) = explain(episode([BODY, BODY]), [FUNCTION])
     assert found.first is found.strongest
     assert found.as_text() == ['turn 1, call 1: 1 line of it, from line 12 (grep pattern="p0")']
-
-
-def test_a_file_is_seen_best_where_most_of_it_was_shown():
-    (found,) = explain(episode([LISTED, OTHER, WHOLE]), [Target("a.py")])
-    assert seen(found.first) == (1, 1, "file", None, 0)
-    assert seen(found.strongest) == (1, 3, "file", 10, 3)
-
-
-def test_a_function_whose_lines_are_not_known_is_found_by_its_name():
-    (found,) = explain(episode([OTHER, WHOLE]), [Target("a.py", "f")])
-    assert seen(found.strongest) == (1, 2, "definition", 11, 1)
 
 
 def test_a_location_that_was_never_shown_is_reported():

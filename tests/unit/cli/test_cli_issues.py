@@ -1,9 +1,5 @@
 """`--issue` with an address on GitHub, against a local server that speaks its API."""
 
-import json
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +7,8 @@ from hypothesis import strategies as st
 from fusesearch.cli.issues import Address, address_of
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Trajectory
+from tests.fakes.commands import failed
+from tests.fakes.local_server import LocalServer, by
 
 ISSUE = {"number": 1, "title": "perimeter(2) of a square gives 6", "body": "I expected 8.\r\n\r\n>>> perimeter(2)\r\n6"}
 LIMIT = {"message": "API rate limit exceeded for 127.0.0.1."}
@@ -29,48 +27,22 @@ ANSWERS = {
 }
 
 
-class Api(BaseHTTPRequestHandler):
-    """`GET /api/v3/repos/o/r/issues/N`, each number with an answer of its own; keeps what it was asked."""
-
-    def do_GET(self):
-        self.server.asked.append((self.path, self.headers["Authorization"]))
-        number = self.path.removeprefix("/api/v3/repos/o/r/issues/")
-        number = "1" if self.path == "/api/v3/repositories/7/issues/1" else number
-        status, value, headers = ANSWERS.get(int(number) if number.isdigit() else 0, (404, {"message": "Not Found"}, {}))
-        self.send_response(status)
-        for name, text in headers.items():
-            host = f"http://127.0.0.1:{self.server.server_port}" if name == "Location" else ""
-            self.send_header(name, host + text)
-        body = json.dumps(value).encode()
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments):
-        pass
-
-
 @pytest.fixture
 def api(monkeypatch):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Api)
-    server.asked = []
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    monkeypatch.setenv("GITHUB_API_URL", f"http://127.0.0.1:{server.server_port}/api/v3/")
+    """`GET /api/v3/repos/o/r/issues/N`, each number with an answer of its own; keeps what it was asked."""
+
+    def reply(request, _):
+        server.asked.append((request.path, request.headers["Authorization"]))
+        number = request.path.removeprefix("/api/v3/repos/o/r/issues/")
+        number = "1" if request.path == "/api/v3/repositories/7/issues/1" else number
+        status, value, headers = ANSWERS.get(int(number) if number.isdigit() else 0, (404, {"message": "Not Found"}, {}))
+        return status, value, {name: server.address * (name == "Location") + text for name, text in headers.items()}
+
     monkeypatch.delenv("GITHUB_TOKEN", raising=False)
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def failed(result) -> str:
-    assert result.exit_code == 1, result.output
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("fusesearch: ")
-    return line
+    with LocalServer(by(reply)) as server:
+        server.asked = []
+        monkeypatch.setenv("GITHUB_API_URL", f"{server.address}/api/v3/")
+        yield server
 
 
 @pytest.mark.parametrize("issue", ["https://github.com/o/r/issues/1", "o/r#1", "http://127.0.0.1/o/r/issues/1#issuecomment-5"])

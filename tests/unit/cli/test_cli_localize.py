@@ -15,6 +15,7 @@ from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
 from fusesearch.localizers.searcher import SETTINGS, settings_of
 from fusesearch.search.repository import Repository
+from tests.fakes.commands import failed
 from tests.fakes.endpoint import Endpoint
 
 CLOSED = "http://127.0.0.1:9/v1"
@@ -158,11 +159,7 @@ def test_an_episode_without_turns_to_search_in_says_so(run, repo, issue):
 )
 def test_unreadable_input_and_unwritable_output_are_one_line(run, repo, issue, monkeypatch, options, message):
     monkeypatch.chdir(issue.parent)
-    result = run("localize", "--repo", repo, "--issue", issue, *options, stdin="")
-    assert result.exit_code == 1
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("fusesearch: ")
-    assert message in line
+    assert message in failed(run("localize", "--repo", repo, "--issue", issue, *options, stdin=""))
 
 
 TURNS = (

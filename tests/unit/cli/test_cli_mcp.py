@@ -13,11 +13,11 @@ import typer
 import uvicorn
 
 from fusesearch.cli.serving.http import _Server, is_local
-from fusesearch.cli.serving.progress import steps
 from fusesearch.cli.serving.roots import Roots
+from fusesearch.cli.serving.service import steps
 from fusesearch.core.errors import RepositoryError, ToolError
 from fusesearch.core.schema import Observation, ToolCall, Turn
-from tests.fakes.commands import app
+from tests.fakes.commands import app, failed
 
 PAGE = Path(__file__).parents[3] / "docs/mcp.md"
 
@@ -121,11 +121,7 @@ def test_options_that_do_not_fit_are_usage_errors(run, options):
 
 def test_an_invalid_root_and_an_invalid_checkpoint_are_one_line(run, tmp_path):
     for options in (["--root", tmp_path / "nowhere"], ["--root", tmp_path, "--checkpoint", tmp_path]):
-        result = run("mcp", *options)
-        assert result.exit_code == 1
-        assert result.stdout == ""
-        (line,) = result.stderr.splitlines()
-        assert line.startswith("fusesearch: ")
+        failed(run("mcp", *options))
 
 
 def commands() -> list[list[str]]:

@@ -16,6 +16,7 @@ from fusesearch.reporting.episodes.folding import fold, items
 from fusesearch.reporting.episodes.observed import Line
 from fusesearch.reporting.episodes.page import page_of
 from fusesearch.reporting.episodes.rendering import render
+from tests.fakes.commands import failed
 
 TRUTH = Truth(
     files=["pkg/shapes.py", "pkg/lost.py"],
@@ -108,13 +109,6 @@ def saved(tmp_path: Path) -> Path:
     path = tmp_path / "trajectory.json"
     path.write_text(episode().model_dump_json(indent=2))
     return path
-
-
-def failed(result) -> str:
-    assert result.exit_code == 1, result.output
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("fusesearch: ")
-    return line
 
 
 def test_the_page_stands_beside_the_trajectory_and_its_name_is_printed(run, saved):

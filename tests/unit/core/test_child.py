@@ -12,22 +12,16 @@ import psutil
 import pytest
 
 from fusesearch.core import child
+from tests.fakes.waiting import wait_for
 
 ROOT = Path(__file__).parents[3]
 SLEEPS = [sys.executable, "-c", "import subprocess; subprocess.run(['sleep', '600'])"]
 STUBBORN = [sys.executable, "-c", "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(600)"]
 
 
-def wait_until(reached):
-    end = time.monotonic() + 60
-    while not reached():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def descendants(pid, count):
     """The processes below one, once there are ``count``."""
-    wait_until(lambda: len(psutil.Process(pid).children(recursive=True)) >= count)
+    wait_for(lambda: len(psutil.Process(pid).children(recursive=True)) >= count)
     return psutil.Process(pid).children(recursive=True)
 
 
@@ -42,7 +36,7 @@ def test_a_child_and_its_children_end_with_a_killed_parent(how):
     below = descendants(parent.pid, 3)
     parent.send_signal(how)
     parent.wait()
-    wait_until(lambda: gone(below))
+    wait_for(lambda: gone(below))
 
 
 def test_a_child_keeps_its_exit_status_and_has_no_input():
@@ -59,7 +53,7 @@ def test_the_whole_group_ends_even_if_it_ignores_the_first_signal(seconds):
     below = descendants(process.pid, 1)
     child.end(process, seconds)
     assert process.returncode == -signal.SIGKILL
-    wait_until(lambda: gone(below))
+    wait_for(lambda: gone(below))
     process.communicate()
 
 
@@ -90,4 +84,4 @@ def test_a_process_of_multiprocessing_ends_with_its_killed_parent():
     below = descendants(parent.pid, 1)
     parent.kill()
     parent.join()
-    wait_until(lambda: gone(below))
+    wait_for(lambda: gone(below))

@@ -8,21 +8,14 @@ import yaml
 
 from flows.cli import doctor
 from fusesearch.core.config import load_params, parse_params
+from tests.fakes.checkout import NANO, checked_out
 
 ROOT = Path(__file__).parents[3]
-NANO = "# nano, with a comment\nprofile: nano\nseed: 7\nmodel: {base: ./no/base}\n"
-BIG = "profile: big\nmodel: {base: org/big, dtype: bfloat16}\ngrpo: {rollouts: vllm}\nteacher: {localizer: model, base_url: http://127.0.0.1:9/v1}\n"
 
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    (tmp_path / "params.yaml").write_text(NANO)
-    (tmp_path / "experiments/profiles").mkdir(parents=True)
-    (tmp_path / "experiments/profiles/big.yaml").write_text(BIG)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    return tmp_path
+    return checked_out(tmp_path, monkeypatch)
 
 
 def test_the_checkouts_needs_are_checked_beside_the_installation(run, checkout):

@@ -1,12 +1,19 @@
-"""Which runs wait for each other."""
+"""What runs share: deployments, limits, and a Ray cluster that the environment names."""
 
+import importlib
+import logging
 import re
+import socket
 from pathlib import Path
 
 import pytest
+import yaml
 
+from flows import pipeline
+from flows.fan_out import cluster_address
 from flows.limits import GITHUB, GPU, TEACHER, has_gpu, limits_of
 from fusesearch.core.config import parse_params
+from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
 from tasks.stages import STAGES
 
 
@@ -29,3 +36,51 @@ def test_make_serve_makes_every_limit():
     makefile = (Path(__file__).parents[3] / "Makefile").read_text()
     (names,) = re.findall(r"for name in (.+); do .+ gcl create \$\$name", makefile)
     assert set(names.split()) == {GITHUB, TEACHER, GPU}
+
+
+def test_without_the_variable_there_is_no_cluster(monkeypatch):
+    monkeypatch.delenv("FUSESEARCH_RAY", raising=False)
+    assert cluster_address() == ""
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9"])
+def test_a_cluster_that_is_not_there_is_told_at_once(monkeypatch, address):
+    monkeypatch.setenv("FUSESEARCH_RAY", address)
+    with pytest.raises(InfrastructureError, match=r"the Ray cluster at .*127\.0\.0\.1:9 does not answer"):
+        cluster_address()
+
+
+def test_an_address_with_a_listener_or_without_a_port_is_left_to_ray(monkeypatch):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        for address in (f"127.0.0.1:{listener.getsockname()[1]}", "local", "auto"):
+            monkeypatch.setenv("FUSESEARCH_RAY", address)
+            assert cluster_address() == address
+
+
+def test_an_invalid_address_is_one_clear_line(monkeypatch):
+    monkeypatch.setenv("FUSESEARCH_RAY", "head:port")
+    with pytest.raises(ConfigError, match="FUSESEARCH_RAY is 'head:port'"):
+        cluster_address()
+
+
+ROOT = Path(__file__).parents[3]
+DEPLOYMENTS = {row["name"]: row for row in yaml.safe_load((ROOT / "flows/prefect.yaml").read_text())["deployments"]}
+
+
+@pytest.mark.parametrize(("name", "schedules"), [("pipeline", 1), ("nightly", 1), ("stage", 0), ("experiment", 1)])
+def test_a_deployment_names_a_flow_its_parameters_and_schedules_that_are_off(name, schedules):
+    row = DEPLOYMENTS[name]
+    path, _, function = row["entrypoint"].partition(":")
+    flow = getattr(importlib.import_module(path.removesuffix(".py").replace("/", ".")), function)
+    assert flow.name == name
+    assert row.get("parameters", {}).keys() <= flow.parameters.properties.keys()
+    assert [schedule["active"] for schedule in row.get("schedules", [])] == [False] * schedules
+
+
+def test_a_stage_that_fails_says_why(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(pipeline, "get_run_logger", lambda: logging.getLogger("test"))
+    with pytest.raises(DataError, match="filter: ERROR: you are not inside of a DVC repository"):
+        pipeline.reproduce.fn("filter")

@@ -1,4 +1,4 @@
-"""A run of a stage: inputs that change meanwhile, and runs that killed processes of the stage left."""
+"""A run of a stage: inputs that change meanwhile, runs that killed processes left, and what Prefect shows of it."""
 
 import json
 import shutil
@@ -12,6 +12,7 @@ from filelock import FileLock
 from prefect.states import Running
 
 from flows import stage
+from flows import stage as stages
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import DataError
 from fusesearch.core.storage import read_json, write_json, write_text
@@ -111,3 +112,19 @@ def test_a_run_closes_the_runs_of_killed_processes_of_its_stage(project, monkeyp
     with FileLock(working / ".lock"):
         run()
     assert prefect.crashed == [1, 2]
+
+
+def test_the_address_of_a_run_holds_no_password(monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://ann:secret@mlflow.example.org/")
+    client = SimpleNamespace(get_run=lambda run_id: SimpleNamespace(info=SimpleNamespace(experiment_id="7")))
+    monkeypatch.setattr(stages, "make_client", lambda uri: client)
+    assert stages.run_page("abc") == "https://ann@mlflow.example.org/#/experiments/7/runs/abc"
+
+
+def test_a_run_that_is_not_recorded_yet_says_how_to_record_it(monkeypatch):
+    pages = []
+    monkeypatch.setattr(stages, "create_markdown_artifact", lambda page, **_: pages.append(page))
+    stage = SimpleNamespace(name="select", shows=(), counts=())
+    stages.show(SimpleNamespace(stage=stage, node=stage, metrics={"selected": 3}), "")
+    assert "`python -m flows track`" in pages[0]
+    assert "| selected | 3 |" in pages[0]

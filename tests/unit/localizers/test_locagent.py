@@ -11,7 +11,7 @@ from fusesearch.code.graph.listing import Page
 from fusesearch.code.names import Namer
 from fusesearch.core.config import Tools
 from fusesearch.core.errors import ToolError
-from fusesearch.localizers.locagent.answers import read_answer
+from fusesearch.localizers.locagent import read_answer
 from fusesearch.localizers.locagent.arguments import MAX_ITEMS, checked, schemas
 from fusesearch.localizers.locagent.tools import MANY, OUTLINE_LINES, GraphTools
 from fusesearch.localizers.locagent.traversal import MAX_EDGES, Walk, add_tree

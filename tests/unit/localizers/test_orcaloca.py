@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from fusesearch.code.graph.storing import build_graph
 from fusesearch.core.config import Tools
+from fusesearch.localizers.orcaloca import Context, Result, node_of
 from fusesearch.localizers.orcaloca.actions import ARGUMENTS, DECOMPOSED, RELATED_FILE, Action, Queue
 from fusesearch.localizers.orcaloca.decomposition import PIECES_PER_REQUEST, THRESHOLD, TOP_METHODS, Decomposer
-from fusesearch.localizers.orcaloca.pruning import Context, Result, node_of
 from fusesearch.localizers.orcaloca.replies import (
     MAX_ITEMS,
     Suspect,

@@ -14,8 +14,7 @@ from safetensors.torch import load_file, save_file
 from fusesearch.core.errors import ArtifactError, InfrastructureError
 from fusesearch.localizers.swerank import vectors
 from fusesearch.localizers.swerank.encoder import Encoder, encoder_named
-from fusesearch.localizers.swerank.vectors import vectors_of
-from fusesearch.localizers.swerank.windows import read_order, windows
+from fusesearch.localizers.swerank.vectors import read_order, vectors_of, windows
 from tests.fakes.encoder import SIZE, keep, tiny_encoder
 
 TEXTS = ["def total(self): return 1", "", "class Basket:", "def price(item): return item.price", "x" * 500, "\ud800 \u0101 \n\t"]

@@ -1,5 +1,4 @@
 import os
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -7,6 +6,7 @@ import pytest
 
 from fusesearch.core.errors import OutsideRootError, RepositoryError, ToolError
 from fusesearch.search.repository import Repository, clipped, path_order
+from tests.fakes.git import committed, git
 
 
 @pytest.fixture
@@ -188,14 +188,8 @@ def test_names_that_are_not_valid_text_are_left_out(tree):
 
 
 def test_files_agree_with_git(tmp_path):
-    for name in ("a/z.py", "a.py", "a/b/c.py", "B.py", "é.py"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    subprocess.run(["git", "add", "."], cwd=tmp_path, check=True)
-    listed = (
-        subprocess.run(["git", "ls-files", "-z"], cwd=tmp_path, check=True, capture_output=True).stdout.decode().split("\0")[:-1]
-    )
+    committed(tmp_path, dict.fromkeys(("a/z.py", "a.py", "a/b/c.py", "B.py", "é.py"), ""))
+    listed = git(tmp_path, "ls-files", "-z").split("\0")[:-1]
     assert Repository(tmp_path).files() == sorted(listed, key=path_order)
 
 

@@ -1,10 +1,14 @@
-"""The split stage says of every instance where it went: into a split, or why it was dropped."""
+"""The split stage says of every instance where it went; the evaluate stage's grid is of the held-out ones."""
 
-from fusesearch.core.config import Params, Split
+import pytest
+
+from fusesearch.core.config import Params, Split, parse_params
+from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import count_rows, read_csv, read_instances, write_instances, write_json
+from tasks.evaluate import held_out_grid
 from tasks.running.node import Job, Node
-from tasks.running.places import Places
+from tasks.running.places import MAIN, Places
 from tasks.split import split_instances
 
 
@@ -34,3 +38,18 @@ def test_every_instance_is_in_one_split_or_dropped_with_a_reason(tmp_path):
     assert sorted([*kept, *dropped]) == sorted(row.instance_id for row in rows)
     assert (figures["dropped_same_issue"], figures["dropped_benchmark_repository"]) == (2, 1)
     assert count_rows(places["split.validation"]) == 1
+
+
+def test_an_agent_may_be_evaluated_otherwise_than_it_was_trained(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_instances(
+        MAIN["split.validation"], [Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="It breaks.")]
+    )
+    params = parse_params({"agent": {"max_turns": 5, "mode": "sequential"}, "evaluate": {"agent": {"max_turns": 2}}})
+    agent = held_out_grid(params, MAIN).agent
+    assert (agent.max_turns, agent.mode, params.agent.max_turns) == (2, "sequential", 5)
+
+
+def test_an_invalid_agent_value_is_reported_at_once():
+    with pytest.raises(ConfigError, match="max_turn"):
+        parse_params({"evaluate": {"agent": {"max_turn": 2}}})

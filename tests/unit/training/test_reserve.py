@@ -1,11 +1,13 @@
-"""Which instances of the rl split are held out of training for validation."""
+"""Which instances are held out of training, and from where a training that was killed goes on."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Instance
+from fusesearch.training.trainer import resume_point
 from fusesearch.training.validation import reserve
 
 
@@ -55,3 +57,28 @@ def test_the_seed_draws_them_and_their_order_in_the_file_does_not():
 def test_a_pool_without_prompts_to_spare_is_refused(size):
     with pytest.raises(DataError, match=f"the rl split has {size} instances, and grpo.validation.prompts takes 8"):
         reserve(pool(size), 8, 0)
+
+
+def saved(out: Path, step: int, whole: bool = True) -> Path:
+    folder = out / "trainer" / f"checkpoint-{step}"
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").write_text("")
+    if whole:
+        (folder / "trainer_state.json").write_text("{}")
+    return folder
+
+
+def test_without_a_saved_step_training_starts_over(tmp_path):
+    assert resume_point(tmp_path) is None
+
+
+def test_training_goes_on_from_the_step_with_the_highest_number(tmp_path):
+    saved(tmp_path, 9)
+    last = saved(tmp_path, 10)
+    assert resume_point(tmp_path) == str(last)
+
+
+def test_a_step_that_a_kill_or_a_full_disk_cut_off_is_deleted_and_the_one_before_counts(tmp_path):
+    before, cut = saved(tmp_path, 20), saved(tmp_path, 40, whole=False)
+    assert resume_point(tmp_path) == str(before)
+    assert not cut.exists()

@@ -90,30 +90,22 @@ def test_candidates_in_the_journal_are_not_made_again(tmp_path, repository):
     assert every[:3] == first
 
 
-@pytest.fixture
-def no_retries(monkeypatch):
+@pytest.mark.parametrize(
+    ("section", "error", "said"),
+    [
+        ({"per_instance": 1}, InfrastructureError, "failed on 1 of 1 candidates"),
+        ({"per_instance": 50, "concurrency": 4}, EndpointDown, r"^8 requests in a row failed: .*127\.0\.0\.1:9"),
+    ],
+)
+def test_a_teacher_whose_endpoint_is_down_is_given_up_and_leaves_no_rows(tmp_path, repository, monkeypatch, section, error, said):
     monkeypatch.setattr(synthesis, "load_model", lambda name, url, **_: OpenAICompatibleModel(name, url, retries=0))
-
-
-@pytest.mark.usefixtures("no_retries")
-def test_an_endpoint_that_is_down_is_an_infrastructure_error_and_leaves_no_rows(tmp_path, repository):
     teacher = Teacher(localizer="model", model="m", base_url="http://127.0.0.1:9/v1")
-    down = params(per_instance=1).model_copy(update={"teacher": teacher})
+    down, told = params(**section).model_copy(update={"teacher": teacher}), []
     with Journal(tmp_path / "journal.jsonl", key="key") as journal:
-        with pytest.raises(InfrastructureError, match="failed on 1 of 1 candidates"):
-            synthesize(draw([instance()], down.synthesize, seed=0), down, lambda _: repository, journal)
-        assert len(journal) == 0
-
-
-@pytest.mark.usefixtures("no_retries")
-def test_a_teacher_whose_endpoint_is_down_is_given_up_before_every_candidate_is_tried(tmp_path, repository):
-    teacher = Teacher(localizer="model", model="m", base_url="http://127.0.0.1:9/v1")
-    down = params(per_instance=50, concurrency=4).model_copy(update={"teacher": teacher})
-    candidates, told = draw([instance()], down.synthesize, seed=0), []
-    with Journal(tmp_path / "journal.jsonl", key="key") as journal:
-        with pytest.raises(EndpointDown, match=r"^8 requests in a row failed: .*127\.0\.0\.1:9"):
+        candidates = draw([instance()], down.synthesize, seed=0)
+        with pytest.raises(error, match=said):
             synthesize(candidates, down, lambda _: repository, journal, lambda done, _: told.append(done))
-        assert len(told) <= 7
+        assert (len(journal), len(told) <= 7) == (0, True)
 
 
 def test_a_teacher_without_a_name_is_a_config_error(tmp_path, repository):

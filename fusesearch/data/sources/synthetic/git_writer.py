@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from fusesearch.core.errors import RepositoryError
+from fusesearch.core.storage import replacing_folder
+from fusesearch.search.git import git_environment
 
 _WHO = "fusesearch <fusesearch@localhost> 1700000000 +0000"
 _CONFIG = ("-c", "core.quotepath=off", "-c", "fastimport.unpackLimit=0", "-c", "pack.threads=1", "-c", "diff.algorithm=myers",
@@ -38,19 +37,10 @@ def write_repository(
     no file.
     Raises :class:`RepositoryError` when git fails.
     """
-    changes = list(changes)
-    temporary = git_dir.with_name(f".partial-{uuid.uuid4().hex[:8]}-{git_dir.name}")
-    temporary.parent.mkdir(parents=True, exist_ok=True)
-    try:
+    with replacing_folder(git_dir) as temporary:
         _git(None, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(temporary))
         _git(temporary, "fast-import", "--quiet", stdin=_stream(files, changes, message))
-        result = _commits_and_patches(temporary)
-        if git_dir.exists():
-            shutil.rmtree(git_dir)
-        os.replace(temporary, git_dir)
-        return result
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        return _commits_and_patches(temporary)
 
 
 def _stream(files: dict[str, bytes], changes: Iterable[Change], message: str) -> bytes:
@@ -86,9 +76,8 @@ def _commits_and_patches(git_dir: Path) -> dict[str, tuple[str, str]]:
 
 def _git(git_dir: Path | None, *arguments: str, stdin: bytes | None = None) -> bytes:
     where = [f"--git-dir={git_dir}"] if git_dir else []
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environment |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
-    done = subprocess.run(["git", *where, *_CONFIG, *arguments], input=stdin, capture_output=True, env=environment, check=False)
+    command = ["git", *where, *_CONFIG, *arguments]
+    done = subprocess.run(command, input=stdin, capture_output=True, env=git_environment(), check=False)
     if done.returncode:
         raise RepositoryError(f"git {arguments[0]} failed: {done.stderr.decode(errors='replace').strip().splitlines()[-1:]}")
     return done.stdout

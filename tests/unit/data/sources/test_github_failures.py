@@ -1,8 +1,5 @@
 """What failed requests mean, and how long accounts keep still."""
 
-import json
-from http.server import BaseHTTPRequestHandler
-
 import pytest
 
 from fusesearch.core.config import GitHubSource
@@ -13,50 +10,26 @@ from fusesearch.data.sources.github.client import Api
 from fusesearch.data.sources.github.failures import Gone, Stopped, retries_of
 from fusesearch.data.sources.github.selection import PRESETS, Facts, effective, search_text, unfit
 from tests.fakes.github_server.schema import SCHEMA, cost, document_of
-from tests.fakes.local_server import LocalServer
+from tests.fakes.local_server import LocalServer, by
 
 LEFT_NONE = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1200", "X-RateLimit-Resource": "graphql"}
 
 
-class GitHubs:
+class GitHubs(LocalServer):
     """Sends the given answers (status, headers, body) one after the other; the last one again and again."""
 
     def __init__(self, *answers):
         self.answers, self.asked = list(answers), 0
-        self._server = LocalServer(lambda *arguments: self._handler(*arguments))
+        super().__init__(by(self.reply))
 
-    def _handler(self, *arguments):
-        replay = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                replay.asked += 1
-                status, headers, body = replay.answers.pop(0) if len(replay.answers) > 1 else replay.answers[0]
-                content = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-                self.send_response(status)
-                for name, value in {"Content-Length": str(len(content)), **headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(content)
-
-            do_GET = do_POST
-
-            def log_message(self, *_):
-                pass
-
-        return Handler(*arguments)
-
-    def __enter__(self):
-        self._server.__enter__()
-        return self
-
-    def __exit__(self, *error):
-        self._server.__exit__(*error)
+    def reply(self, *_):
+        self.asked += 1
+        status, headers, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return status, body, headers
 
     def api(self, **changes):
         """A client of this GitHub, and the waits that it shows; waiting moves the clock."""
-        config = GitHubSource(api_url=self._server.url, token_env="FUSESEARCH_TEST_TOKENS", retry_seconds=0.0, **changes)
+        config = GitHubSource(api_url=self.url, token_env="FUSESEARCH_TEST_TOKENS", retry_seconds=0.0, **changes)
         waits, now = [], [1000.0]
 
         def wait(seconds, reason):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fusesearch.code.names import Claim
 from fusesearch.core.errors import ConfigError, DataError
-from fusesearch.evaluation.published import claims, rows
+from fusesearch.evaluation.published import claims
 from fusesearch.evaluation.published.claims import Published
 from fusesearch.evaluation.published.formats import FORMATS, format_named
 
@@ -143,7 +143,7 @@ def test_fields_of_another_type_are_an_error(tmp_path, row):
 
 
 def test_lines_have_a_longest_length(tmp_path, monkeypatch):
-    monkeypatch.setattr(rows, "MAX_ROW_BYTES", 100)
+    monkeypatch.setattr(claims, "MAX_ROW_BYTES", 100)
     path = lines(tmp_path / "loc.jsonl", {"instance_id": "i" * 200})
     with pytest.raises(DataError, match="longer than 100 bytes"):
         read("cosil", path)

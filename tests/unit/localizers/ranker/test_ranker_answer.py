@@ -21,7 +21,7 @@ from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.ranker import models, ranking_of
-from fusesearch.localizers.ranker.answer import Ranked, Ranking, rank
+from fusesearch.localizers.ranker.answer import rank
 from fusesearch.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS, Candidate, Candidates, candidates_of
 from fusesearch.localizers.ranker.history import commits_of
 from fusesearch.localizers.ranker.index import Index
@@ -216,26 +216,6 @@ def test_strange_issues_have_an_answer_or_none(root: Path, tmp_path: Path, issue
 def test_a_tree_without_code_has_no_answer(tmp_path: Path):
     (tmp_path / "README.md").write_text("total")
     assert localized(tmp_path, "total is wrong", caches=Caches(tmp_path)).stop == "no_answer"
-
-
-def ranking(files: list[float], functions: list[tuple[int, float]]) -> Ranking:
-    from fusesearch.code.spans import FunctionSpan
-
-    found = [Ranked(Candidate(f"{number}.py"), probability) for number, probability in enumerate(files)]
-    inside = [
-        Ranked(Candidate(f"{file}.py", FunctionSpan(number, number, f"f{number}")), probability)
-        for number, (file, probability) in enumerate(functions)
-    ]
-    return Ranking(found, inside)
-
-
-def test_a_sure_ranking_answers_with_one_place_and_a_shared_one_with_more():
-    sure = ranking([0.9, 0.05], [(0, 0.8), (0, 0.1), (1, 0.6)]).best()
-    assert [location.entity for location in sure.modify] == ["0.py::f0"]
-    shared = ranking([0.5, 0.45], [(0, 0.4), (1, 0.3), (0, 0.25), (1, 0.01)]).best()
-    assert [location.entity for location in shared.modify] == ["0.py::f0", "1.py::f1", "0.py::f2"]
-    assert ranking([0.2], [(0, 0.01)]).best().modify[0].entity == "0.py"
-    assert ranking([], []).best().modify == []
 
 
 def test_shipped_models_fit_the_features_and_are_small():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fusesearch.localizers.ranker import ranking_of
 from fusesearch.localizers.ranker.evidence import MAX_NAMES, MAX_WORDS, draw_evidence
-from fusesearch.localizers.ranker.forms import without_forms
+from fusesearch.localizers.ranker.features import without_forms
 from fusesearch.localizers.ranker.matching import Resolver
 from fusesearch.localizers.ranker.noise import without_noise
 from fusesearch.localizers.ranker.paths import path_kinds

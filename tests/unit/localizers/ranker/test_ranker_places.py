@@ -27,6 +27,15 @@ def ranking(
     return Ranking(found, inside, words)
 
 
+def test_a_sure_ranking_answers_with_one_place_and_a_shared_one_with_more():
+    sure = ranking([0.9, 0.05], [(0, 0.8), (0, 0.1), (1, 0.6)]).best()
+    assert [location.entity for location in sure.modify] == ["0.py::f0"]
+    shared = ranking([0.5, 0.45], [(0, 0.4), (1, 0.3), (0, 0.25), (1, 0.01)]).best()
+    assert [location.entity for location in shared.modify] == ["0.py::f0", "1.py::f1", "0.py::f2"]
+    assert ranking([0.2], [(0, 0.01)]).best().modify[0].entity == "0.py"
+    assert ranking([], []).best().modify == []
+
+
 NAMED = {"defines_title": 1.0}
 
 

@@ -1,8 +1,6 @@
 """Parts of tracking that need no store: addresses, curves, samples of episodes, what counts as a change."""
 
-import threading
 import traceback
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from hypothesis import given
@@ -15,6 +13,7 @@ from tasks.tracking import track
 from tasks.tracking.projection import curve_points, is_kept
 from tasks.tracking.store import locked_client, translated_errors, without_passwords
 from tests.fakes.git import committed
+from tests.fakes.local_server import LocalServer, by
 
 _WORDS = st.text(st.characters(categories=("L", "N")), min_size=1)
 
@@ -42,30 +41,12 @@ def test_an_error_of_the_store_is_one_line_without_its_password():
     assert "\n" not in str(caught.value)
 
 
-class Guarded(BaseHTTPRequestHandler):
-    """A server that is up and rejects everybody."""
-
-    def answer(self):
-        self.send_response(200 if self.path == "/health" else 401)
-        self.end_headers()
-        self.wfile.write(b"You are not authenticated.")
-
-    do_GET = do_POST = answer
-
-    def log_message(self, *_):
-        pass
-
-
 def test_a_server_that_rejects_the_credentials_says_what_to_set(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Guarded)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    guarded = by(lambda request, _: (200 if request.path == "/health" else 401, "You are not authenticated."))
     hint = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
-    try:
-        with pytest.raises(TrackingUnavailable, match=hint), locked_client(f"http://127.0.0.1:{server.server_port}") as client:
-            client.search_experiments()
-    finally:
-        server.shutdown()
+    with LocalServer(guarded) as server, pytest.raises(TrackingUnavailable, match=hint), locked_client(server.address) as client:
+        client.search_experiments()
 
 
 def test_a_store_that_is_away_is_one_warning_for_the_stage(tmp_path, monkeypatch, caplog):

@@ -16,10 +16,9 @@ from fusesearch.data.sources.synthetic import doctests
 from fusesearch.data.sources.synthetic.corpus import Corpus, Function, digest
 from fusesearch.data.sources.synthetic.edits import FunctionNode
 from fusesearch.data.sources.synthetic.questions import runtime
-from fusesearch.data.sources.synthetic.questions.classes import Classes, member
 from fusesearch.data.sources.synthetic.questions.failing import failing
 from fusesearch.data.sources.synthetic.questions.occurrences import Names, Use, names_of
-from fusesearch.data.sources.synthetic.questions.resolve import Definition, Program, exported_names, stored_names
+from fusesearch.data.sources.synthetic.questions.resolve import Classes, Definition, Program, exported_names, member, stored_names
 from fusesearch.data.sources.synthetic.recording import Unit
 from fusesearch.data.sources.synthetic.sandbox import Sandbox
 from fusesearch.data.sources.synthetic.symptoms import imports_of
