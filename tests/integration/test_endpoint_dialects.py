@@ -186,6 +186,48 @@ async def test_what_a_server_sends_beside_message_and_calls_goes_back_to_it(serv
     assert back["tool_calls"][0]["extra_content"] == {"signature": "QUJD"}
 
 
+NULLS = [
+    (  # llama-cpp-python 0.3.36, whose status is 500; what it refuses stands after 300 characters
+        500,
+        "7 validation errors:\n  {'type': 'literal_error', 'loc': ('body', 'messages', 2, 'SystemMessage', 'role'), 'msg': \"Input "
+        "should be 'system'\", 'input': 'assistant', 'ctx': {'expected': \"'system'\"}}\n  {'type': 'literal_error', 'loc': ('body', "
+        "'messages', 2, 'UserMessage', 'role'), 'msg': \"Input should be 'user'\", 'input': 'assistant'}\n  {'type': 'string_type', "
+        "'loc': ('body', 'messages', 2, 'AssistantMessage', 'content'), 'msg': 'Input should be a valid string', 'input': None}",
+    ),
+    (400, "Invalid value for 'content': expected a string, got null."),
+    (400, "None is not of type 'string' - 'messages.2.content'"),
+    (422, "Failed to deserialize the JSON body: messages[2].content: invalid type: null, expected a string"),
+    (400, 'can only concatenate str (not "NoneType") to str'),
+    (500, 'TypeError: can only concatenate str (not "NoneType") to str'),
+]
+
+
+@pytest.mark.parametrize(("status", "message"), NULLS)
+async def test_a_server_that_wants_text_beside_calls_gets_an_empty_one(server, status, message):
+    def strict(sent):
+        return refusal(status, message) if any(row["content"] is None for row in sent["messages"]) else ok()
+
+    endpoint = server(strict)
+    called = Message(role="assistant", content="", tool_calls=[ToolCall(id="c1", name="grep")])
+    reply = await ask(endpoint, [*CHAT, called, Message(role="tool", content="hit", tool_call_id="c1")], times=2)
+    assert [row["messages"][2]["content"] for row in endpoint.requests] == [None, "", ""]
+    assert (reply.text, reply.changes) == ("fine", ["empty text beside calls"])
+
+
+async def test_an_error_about_null_without_a_null_in_the_request_is_a_refusal(server):
+    endpoint = server(refusal(400, NULLS[1][1]))
+    with pytest.raises(ModelUnavailable, match="expected a string"):
+        await ask(endpoint)
+    assert len(endpoint.requests) == 1
+
+
+async def test_a_request_that_a_server_finds_invalid_is_not_sent_again_whatever_its_status(server):
+    endpoint = server(refusal(500, "1 validation error:\n  {'type': 'missing', 'loc': ('body', 'messages'), 'msg': 'Field required'}"))
+    with pytest.raises(ModelUnavailable, match="refuses the request .*Field required"):
+        await ask(endpoint)
+    assert len(endpoint.requests) == 1
+
+
 async def test_a_server_that_refuses_its_own_reasoning_does_not_get_it_back(server):
     endpoint = server(refuses(lambda sent: "reasoning" in sent["messages"][-1], "reasoning: Extra inputs are not permitted"))
     reply = await ask(endpoint, [*CHAT, Message(role="assistant", content="x", extra={"reasoning": "y", "other": "z"})])
