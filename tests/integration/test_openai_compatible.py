@@ -26,6 +26,7 @@ def endpoint(chat_server):
 async def ask(endpoint, messages=CHAT, tools=TOOLS, **options):
     options = {"retries": 3, "backoff_seconds": 0.01, **options}
     model = OpenAICompatibleModel("m", endpoint.url, **options)
+    model.dialect.shows = True  # nobody has to look
     try:
         return await model.complete(messages, tools, SAMPLING)
     finally:
@@ -188,6 +189,7 @@ async def told(model):
 async def test_an_endpoint_is_down_when_enough_requests_in_a_row_have_failed_and_up_when_one_succeeds(endpoint):
     server = endpoint(*[refusal(400)] * 7, ok(), *[refusal(400)] * 9, ok())
     model = OpenAICompatibleModel("m", server.url, retries=0)
+    model.dialect.shows = True  # nobody has to look
     outcomes = [await told(model) for _ in range(18)]
     await model.close()
     absent, down = "ModelUnavailable", "EndpointDown"

@@ -29,10 +29,10 @@ _OVERFLOW = re.compile(
 )
 _OVERFLOW_CODES = {"context_length_exceeded", "string_above_max_length", "request_too_large"}
 _LIMITS = ("max_tokens", "max_completion_tokens")
-_OPTIONAL = ("top_p", "temperature", "seed", "stream_options")
+_OPTIONAL = ("top_p", "temperature", "seed", "stream_options", "tool_choice")
 _ABSENT = re.compile(r"missing|required|must be (?:set|passed|provided)")
-_NO_NULL = re.compile(r"nonetype|content.*?(?:valid string|a string|null|none)|(?:null|none) .*?content", re.DOTALL)
-_INVALID = re.compile(r"\d+ validation errors?\b|nonetype")
+_NO_NULL = re.compile(r"nonetype|no attribute 'content'|content.*?(?:valid string|a string|null|none)|(?:null|none) .*?content", re.DOTALL)
+_INVALID = re.compile(r"\d+ validation errors?\b|nonetype|no attribute 'content'")
 """What servers say of a request that is not to their taste, also with the status 500 of a fault of their own."""
 
 
@@ -113,7 +113,10 @@ def _retry_after(header: str) -> float | None:
 
 @dataclass
 class Dialect:
-    """What a server takes. ``tool_format`` is the one asked for; the other fields follow from what the server refused."""
+    """What a server takes. ``tool_format`` is the one asked for; the other fields follow from what the server refused.
+
+    ``shows`` is whether it puts tools into the model's prompt, None as long as nobody knows.
+    """
 
     tool_format: ToolFormat = "auto"
     tools: bool = True
@@ -123,6 +126,7 @@ class Dialect:
     streams: bool = False
     system: bool = True
     nulls: bool = True
+    shows: bool | None = None
 
     def request(self, messages: Sequence[Message], tools: list[dict[str, Any]], sampling: Sampling) -> dict[str, Any]:
         """The arguments of a request."""
@@ -134,6 +138,7 @@ class Dialect:
             "seed": sampling.seed,
             self.limit: min(sampling.max_new_tokens, self.most_tokens or sampling.max_new_tokens),
             "tools": tools if tools and not hermes else None,
+            "tool_choice": "auto" if tools and not hermes else None,  # the default, which llama-cpp-python 0.3.36 has to be told
             "stream": True if self.streams else None,
             "stream_options": {"include_usage": True} if self.streams else None,
         }
@@ -177,7 +182,7 @@ class Dialect:
             *([f"{self.limit} for max_tokens"] if self.limit != _LIMITS[0] else []),
             *([f"at most {self.most_tokens} tokens a message"] if self.most_tokens else []),
             *(["streamed"] if self.streams else []),
-            *(f"without {name}" for name in sorted(self.without - {"stream_options"})),
+            *(f"without {name}" for name in sorted(self.without - {"stream_options", "tool_choice"})),
         ]
 
 
