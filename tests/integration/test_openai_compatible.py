@@ -122,6 +122,19 @@ async def test_a_late_reply_counts_as_a_dropped_one(endpoint):
     assert (await ask(server, timeout_seconds=0.2)).text == "in time"
 
 
+async def test_a_server_that_is_too_slow_is_asked_twice_and_the_error_says_what_to_do(endpoint):
+    """Each further try would find it busy with the ones before, for many times the limit."""
+
+    def late(_):
+        time.sleep(0.5)
+        return ok("late")
+
+    server = endpoint(late)
+    with pytest.raises(ModelUnavailable, match=r"in 2 tries \(no reply within 0.1 s: .*--max-new-tokens"):
+        await ask(server, timeout_seconds=0.1)
+    assert len(server.requests) == 2
+
+
 async def test_a_server_that_refuses_tools_gets_them_as_hermes_text(endpoint):
     def strict(sent):
         if "tools" in sent or any(row["role"] == "tool" or "tool_calls" in row for row in sent["messages"]):
