@@ -9,10 +9,14 @@ from tests.fakes.local_server import QuietServer
 
 
 class ChatServer:
-    """A chat server that plays a list of replies: (status, headers, body), or 'drop', 'cut'; the last one repeats."""
+    """A chat server that plays a list of replies: (status, headers, body), or 'drop', 'cut'; the last one repeats.
+
+    It lists ``models``, or has no such list without any.
+    """
 
     def __init__(self, replies):
         self.replies = replies
+        self.models = []
         self.requests = []
         self.headers = []
         self.times = []
@@ -27,6 +31,10 @@ class ChatServer:
                 index = min(len(endpoint.requests), len(endpoint.replies)) - 1
                 reply = endpoint.replies[index]
                 endpoint.play(self, reply(endpoint.requests[-1]) if callable(reply) else reply)
+
+            def do_GET(self):
+                listed = {"object": "list", "data": endpoint.models}
+                endpoint.play(self, (200, {}, listed) if endpoint.models else refusal(404))
 
             def log_message(self, *_):
                 pass
