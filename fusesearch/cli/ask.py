@@ -20,6 +20,7 @@ from fusesearch.cli.choices import (
     NewTokensOption,
     SettingsOption,
     TemperatureOption,
+    ToolFormatOption,
     TurnsOption,
 )
 from fusesearch.cli.localize import NO_ANSWER, run_and_save
@@ -39,6 +40,7 @@ def ask(
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
     settings: SettingsOption = None,
+    tool_format: ToolFormatOption = None,
     checkpoint: CheckpointOption = None,
     localizer: Annotated[
         str | None,
@@ -79,7 +81,8 @@ def ask(
     from fusesearch.search.repository import Repository
 
     options = SearchOptions(
-        mode=mode.value, model=model, base_url=base_url, settings=settings, checkpoint=checkpoint, localizer=localizer,
+        mode=mode.value, model=model, base_url=base_url, settings=settings, tool_format=tool_format,
+        checkpoint=checkpoint, localizer=localizer,
         calls_per_turn=calls_per_turn, max_turns=max_turns, max_new_tokens=max_new_tokens, temperature=temperature,
     )  # fmt: skip
     repository = Repository(repo)

@@ -54,7 +54,9 @@ def _tool_calls(model: OpenAICompatibleModel, reply: Completion, made: int) -> C
     about = deaf if model.dialect.shows is False else ""
     if not made:
         said = f"none read; finish reason {reply.finish_reason}, {len(reply.text)} characters"
-        return Check("tool calls", False, f"{about}{said}: {' '.join(reply.text.split())[:80]!r}", _no_calls(model, reply), core=True)
+        return Check(
+            "tool calls", False, f"{about}{said}: {' '.join(reply.text.split())[:80]!r}", _no_calls(model, reply), core=True
+        )
     form = "parsed by the server (native)" if reply.calls is not None and model.dialect.tools else "read from the text"
     hint = "" if made > 1 else "searches take a turn per call: compare them with --mode sequential"
     return Check("tool calls", made > 1, f"{about}{form}, {made} in one message", hint)

@@ -23,6 +23,7 @@ from fusesearch.cli.choices import (
     PreSearchOption,
     SettingsOption,
     TemperatureOption,
+    ToolFormatOption,
     TurnsOption,
 )
 from fusesearch.cli.output import Format, print_json, read_input, save_text, usage_error
@@ -47,6 +48,7 @@ def localize(
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
     settings: SettingsOption = None,
+    tool_format: ToolFormatOption = None,
     checkpoint: CheckpointOption = None,
     localizer: LocalizerOption = None,
     encoder: EncoderOption = None,
@@ -82,7 +84,8 @@ def localize(
 
     given = given_once(text, issue)
     options = SearchOptions(
-        mode=mode.value, model=model, base_url=base_url, settings=settings, checkpoint=checkpoint, localizer=localizer,
+        mode=mode.value, model=model, base_url=base_url, settings=settings, tool_format=tool_format,
+        checkpoint=checkpoint, localizer=localizer,
         calls_per_turn=calls_per_turn, max_turns=max_turns, max_new_tokens=max_new_tokens, temperature=temperature,
         top=top, pre_search=pre_search, encoder=encoder,
     )  # fmt: skip

@@ -22,6 +22,7 @@ from fusesearch.cli.choices import (
     PreSearchOption,
     SettingsOption,
     TemperatureOption,
+    ToolFormatOption,
     TurnsOption,
 )
 from fusesearch.cli.output import usage_error
@@ -76,6 +77,7 @@ def mcp(
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
     settings: SettingsOption = None,
+    tool_format: ToolFormatOption = None,
     checkpoint: CheckpointOption = None,
     localizer: LocalizerOption = None,
     mode: ModeOption = ModeName.parallel,
@@ -102,7 +104,8 @@ def mcp(
     from fusesearch.localizers.searcher import SearchOptions, choose
 
     options = SearchOptions(
-        mode=mode.value, model=model, base_url=base_url, settings=settings, checkpoint=checkpoint, localizer=localizer,
+        mode=mode.value, model=model, base_url=base_url, settings=settings, tool_format=tool_format,
+        checkpoint=checkpoint, localizer=localizer,
         calls_per_turn=calls_per_turn, max_turns=max_turns, max_new_tokens=max_new_tokens, temperature=temperature,
         pre_search=pre_search,
     )  # fmt: skip

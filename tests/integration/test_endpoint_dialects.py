@@ -265,10 +265,11 @@ async def test_what_a_server_sends_beside_message_and_calls_goes_back_to_it(serv
 NULLS = [
     (  # llama-cpp-python 0.3.36, whose status is 500; what it refuses stands after 300 characters
         500,
-        "7 validation errors:\n  {'type': 'literal_error', 'loc': ('body', 'messages', 2, 'SystemMessage', 'role'), 'msg': \"Input "
-        "should be 'system'\", 'input': 'assistant', 'ctx': {'expected': \"'system'\"}}\n  {'type': 'literal_error', 'loc': ('body', "
-        "'messages', 2, 'UserMessage', 'role'), 'msg': \"Input should be 'user'\", 'input': 'assistant'}\n  {'type': 'string_type', "
-        "'loc': ('body', 'messages', 2, 'AssistantMessage', 'content'), 'msg': 'Input should be a valid string', 'input': None}",
+        "7 validation errors:\n  {'type': 'literal_error', 'loc': ('body', 'messages', 2, 'SystemMessage', 'role'), 'msg': "
+        "\"Input should be 'system'\", 'input': 'assistant', 'ctx': {'expected': \"'system'\"}}\n  {'type': 'literal_error', "
+        "'loc': ('body', 'messages', 2, 'UserMessage', 'role'), 'msg': \"Input should be 'user'\", 'input': 'assistant'}\n  "
+        "{'type': 'string_type', 'loc': ('body', 'messages', 2, 'AssistantMessage', 'content'), 'msg': 'Input should be a valid "
+        "string', 'input': None}",
     ),
     (400, "Invalid value for 'content': expected a string, got null."),
     (400, "None is not of type 'string' - 'messages.2.content'"),
@@ -299,8 +300,10 @@ async def test_an_error_about_null_without_a_null_in_the_request_is_a_refusal(se
 
 
 async def test_a_request_that_a_server_finds_invalid_is_not_sent_again_whatever_its_status(server):
-    endpoint = server(refusal(500, "1 validation error:\n  {'type': 'missing', 'loc': ('body', 'messages'), 'msg': 'Field required'}"))
-    with pytest.raises(ModelUnavailable, match="refuses the request .*Field required"):
+    endpoint = server(
+        refusal(500, "1 validation error:\n  {'type': 'missing', 'loc': ('body', 'messages'), 'msg': 'Field required'}")
+    )
+    with pytest.raises(ModelUnavailable, match=r"refuses the request .*Field required"):
         await ask(endpoint)
     assert len(endpoint.requests) == 1
 

@@ -31,7 +31,9 @@ _OVERFLOW_CODES = {"context_length_exceeded", "string_above_max_length", "reques
 _LIMITS = ("max_tokens", "max_completion_tokens")
 _OPTIONAL = ("top_p", "temperature", "seed", "stream_options", "tool_choice")
 _ABSENT = re.compile(r"missing|required|must be (?:set|passed|provided)")
-_NO_NULL = re.compile(r"nonetype|no attribute 'content'|content.*?(?:valid string|a string|null|none)|(?:null|none) .*?content", re.DOTALL)
+_NO_NULL = re.compile(
+    r"nonetype|no attribute 'content'|content.*?(?:valid string|a string|null|none)|(?:null|none) .*?content", re.DOTALL
+)
 _INVALID = re.compile(r"\d+ validation errors?\b|nonetype|no attribute 'content'")
 """What servers say of a request that is not to their taste, also with the status 500 of a fault of their own."""
 

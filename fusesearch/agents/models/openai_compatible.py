@@ -35,8 +35,8 @@ class OpenAICompatibleModel:
 
     ``tool_format``: ``native`` sends schemas to the server, ``hermes`` writes them into the system prompt, ``auto`` starts
     with native and switches if the server rejects the tools of a first turn, or leaves them out of the model's prompt: then a
-    prompt has as many tokens with tools as without. That is looked up once, after a first turn without a call. ``retries`` and ``backoff_seconds`` are those of
-    :class:`~fusesearch.agents.models.retries.Retries`. ``extra_body`` is sent with every request.
+    prompt has as many tokens with tools as without. That is looked up once, after a first turn without a call. ``retries`` and
+    ``backoff_seconds`` are those of :class:`~fusesearch.agents.models.retries.Retries`. ``extra_body`` goes with every request.
     """
 
     def __init__(
@@ -78,9 +78,7 @@ class OpenAICompatibleModel:
             await self._client.close()
             self._client = None
 
-    async def _unshown(
-        self, first: Completion, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling
-    ) -> bool:
+    async def _unshown(self, first: Completion, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> bool:
         """Whether the prompt of the first turn ``first``, which has no call, was as long as it is without tools."""
         from openai import APIError
 
