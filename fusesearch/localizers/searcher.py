@@ -55,7 +55,6 @@ class SearchOptions:
     model: str | None = None
     base_url: str | None = None
     settings: Path | None = None
-    tool_format: ToolFormat | None = None
     checkpoint: Path | None = None
     localizer: str | None = None
     mode: Mode = "parallel"
@@ -66,6 +65,7 @@ class SearchOptions:
     top: int | None = None
     pre_search: str | None = None
     encoder: str | None = None
+    tool_format: ToolFormat | None = None
 
     def __post_init__(self) -> None:
         try:

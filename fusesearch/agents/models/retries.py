@@ -24,7 +24,10 @@ LEAST_FAILURES = 8
 """Fewest failed requests in a row before an endpoint counts as down."""
 MOST_LATE = 2
 """Most replies to one request that are not waited for to the end."""
-SLOW = "it is too slow or too busy for a message of this length: allow fewer tokens a message (--max-new-tokens, max_new_tokens)"
+SLOW = (
+    "it is too slow or too busy: allow fewer tokens a message (--max-new-tokens, max_new_tokens), fewer episodes at once "
+    "(--concurrency) or more time (timeout_seconds)"
+)
 
 
 class MalformedReply(Exception):
