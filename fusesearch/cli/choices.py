@@ -18,6 +18,14 @@ class ModeName(StrEnum):
     sequential = "sequential"
 
 
+class ToolFormatName(StrEnum):
+    """Where a model's tools stand: in the request, or as Hermes text in the system prompt."""
+
+    auto = "auto"
+    native = "native"
+    hermes = "hermes"
+
+
 class PreSearchName(StrEnum):
     """What a model's first message shows besides the issue."""
 
@@ -49,6 +57,13 @@ SettingsOption = Annotated[
     Path | None,
     typer.Option(
         help="Directory of the checkpoint that the endpoint serves: use its prompt and limits.", metavar="DIR", hidden=True
+    ),
+]
+ToolFormatOption = Annotated[
+    ToolFormatName | None,
+    typer.Option(
+        help="How an endpoint gets tools: in the request, or as text in the system prompt; by default, what it takes.",
+        hidden=True,
     ),
 ]
 CheckpointOption = Annotated[Path | None, typer.Option(help="A trained checkpoint, to run here.", metavar="DIR")]

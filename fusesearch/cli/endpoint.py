@@ -8,6 +8,7 @@ from typing import Any
 from fusesearch.agents.loop import calls_of
 from fusesearch.agents.models.base import Completion, Message, Sampling
 from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
+from fusesearch.agents.models.retries import SLOW
 from fusesearch.cli.checks import Check
 from fusesearch.core.errors import ModelUnavailable
 
@@ -23,11 +24,12 @@ OPENING = [
     Message(role="system", content="You search a repository. Make several tool calls in one message."),
     Message(role="user", content="Call grep twice in this message: once for `alpha`, once for `beta`. Say nothing else."),
 ]
-_LENGTHS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_input_tokens")
+_LENGTHS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_input_tokens", "n_ctx")
+_THOUGHTS = ("reasoning_content", "reasoning")
 
 
 async def endpoint_checks(model: OpenAICompatibleModel) -> AsyncIterator[Check]:
-    """The checks of ``model``'s endpoint, about six requests of at most 400 tokens. One that does not answer is the last."""
+    """The checks of ``model``'s endpoint, seven to nine requests of at most 400 tokens. One that does not answer is the last."""
     try:
         first = await model.complete(OPENING, [TOOL], Sampling(max_new_tokens=400, top_p=0.95, seed=1))
         yield Check("endpoint", True, f"{model.base_url} answers as {model.name}")
@@ -36,26 +38,45 @@ async def endpoint_checks(model: OpenAICompatibleModel) -> AsyncIterator[Check]:
         if calls:
             yield await _second_turn(model, first)
     except ModelUnavailable as error:
-        yield Check("endpoint", False, str(error), "check the address, --model and the key", core=True)
+        hint = "" if SLOW in str(error) else "check the address, --model and the key"
+        yield Check("endpoint", False, str(error), hint, core=True)
         return
     refused = [change for change in model.dialect.changes() if change != "tools in the system prompt"]
     detail = ", ".join(refused) or "temperature, top_p, seed and max_tokens are taken"
-    yield Check("params", True, f"{detail}{': left out by itself, and said in each trajectory' if refused else ''}")
+    yield Check("params", True, f"{detail}{': requests adapt by themselves, and trajectories say so' if refused else ''}")
     yield await _seeds(model)
     yield await _context(model)
     yield await _token_ids(model)
 
 
 def _tool_calls(model: OpenAICompatibleModel, reply: Completion, made: int) -> Check:
+    deaf = "the server leaves tools out of the model's prompt, so they stand in the system prompt: "
+    about = deaf if model.dialect.shows is False else ""
     if not made:
         said = f"none read; finish reason {reply.finish_reason}, {len(reply.text)} characters"
-        hint = "tell the server to parse calls (vLLM: --enable-auto-tool-choice --tool-call-parser NAME), or take another model"
-        if reply.finish_reason == "length":
-            hint = "the model thinks for more than 400 tokens: switch thinking off, or allow more with --max-new-tokens"
-        return Check("tool calls", False, f"{said}: {' '.join(reply.text.split())[:80]!r}", hint, core=True)
+        return Check(
+            "tool calls", False, f"{about}{said}: {' '.join(reply.text.split())[:80]!r}", _no_calls(model, reply), core=True
+        )
     form = "parsed by the server (native)" if reply.calls is not None and model.dialect.tools else "read from the text"
     hint = "" if made > 1 else "searches take a turn per call: compare them with --mode sequential"
-    return Check("tool calls", made > 1, f"{form}, {made} in one message", hint)
+    return Check("tool calls", made > 1, f"{about}{form}, {made} in one message", hint)
+
+
+def _no_calls(model: OpenAICompatibleModel, reply: Completion) -> str:
+    thinks = reply.text.lstrip().startswith("<think>") or any(reply.extra.get(name) for name in _THOUGHTS)
+    if reply.finish_reason == "length" and thinks:
+        return "the model thinks for more than 400 tokens: switch thinking off, or allow more with --max-new-tokens"
+    if model.dialect.shows is False:
+        return (
+            "start the server with a chat template that shows tools (llama.cpp: --jinja --chat-template-file FILE; "
+            "llama-cpp-python: --chat_format chatml-function-calling), or take another model"
+        )
+    if reply.finish_reason == "length":
+        return (
+            "the model wrote 400 tokens and no call: if it thinks, switch that off or allow more with --max-new-tokens, "
+            "otherwise take another model, or a localizer without tools such as agentless"
+        )
+    return "tell the server to parse calls (vLLM: --enable-auto-tool-choice --tool-call-parser NAME), or take another model"
 
 
 async def _second_turn(model: OpenAICompatibleModel, first: Completion) -> Check:
@@ -89,13 +110,16 @@ async def _seeds(model: OpenAICompatibleModel) -> Check:
 
 async def _context(model: OpenAICompatibleModel) -> Check:
     try:
-        rows = [row for row in (await model.client().models.list()).data if row.id == model.name]
-        facts: dict[str, Any] = rows[0].model_extra or {} if rows else {}
+        rows = (await model.client().models.list()).data
+        named = [row for row in rows if row.id == model.name] or (rows if len(rows) == 1 else [])  # servers of one take any name
+        facts: dict[str, Any] = named[0].model_extra or {} if named else {}
     except Exception:  # each server has its own way to have no such list
         facts = {}
+    facts = {**facts, **(facts["meta"] if isinstance(facts.get("meta"), dict) else {})}  # llama.cpp
     tokens = next((facts[name] for name in _LENGTHS if isinstance(facts.get(name), int)), None)
     if tokens is None:
-        return Check("context", False, "not said", "set agent.max_context_tokens to what its maker says")
+        hint = "set agent.max_context_tokens to what the server was started with (llama-cpp-python: --n_ctx, Ollama: num_ctx)"
+        return Check("context", False, "not said", f"{hint}, or to what the model's maker says")
     return Check("context", True, f"{tokens:,} tokens: agent.max_context_tokens can be as many")
 
 
@@ -103,12 +127,16 @@ async def _token_ids(model: OpenAICompatibleModel) -> Check:
     """Whether rollouts can be trained on: sampled ids and log-probabilities, as vLLM gives them."""
     try:
         made = await model.client().completions.create(
-            model=model.name, prompt="def f():", max_tokens=4, logprobs=0, extra_body={"return_token_ids": True}
+            model=model.name, prompt="def f():", max_tokens=4, logprobs=1, extra_body={"return_token_ids": True}
         )
         choice: Any = made.choices[0]
         ids, logprobs = getattr(choice, "token_ids", None), choice.logprobs and choice.logprobs.token_logprobs
+        rows = getattr(choice.logprobs, "content", None) or []
     except Exception:  # no completions API, no log-probabilities, or no list of choices
-        ids = logprobs = None
+        ids, logprobs, rows = None, None, []
     both = bool(ids) and bool(logprobs)
-    detail = f"token ids {'yes' if ids else 'no'}, log-probabilities {'yes' if logprobs else 'no'}"
+    own = {name for row in rows for name in ("id", "logprob") if isinstance(row, dict) and name in row}  # llama.cpp
+    seen = [ids or "id" in own, logprobs or "logprob" in own]
+    detail = "token ids {}, log-probabilities {}".format(*("yes" if one else "no" for one in seen))
+    detail += ", in another form than vLLM's" if all(seen) and not both else ""
     return Check("token ids", both, detail, "its episodes can be evaluated and teach, but not be trained on by GRPO (vLLM's can)")

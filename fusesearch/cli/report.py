@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 SIGNATURE_CHARS = 110
+LONGER = "llama-server: --ctx-size, llama-cpp-python: --n_ctx, vLLM: --max-model-len, Ollama: num_ctx"
 TOO_LITTLE = "too little to go on, nothing that the issue names is here: name an error, a function or a file"
 
 
@@ -131,9 +132,13 @@ def answer_text(trajectory: Trajectory, seconds: float | None = None) -> str:
 
 
 def ended(known: dict[str, Any]) -> str:
-    """How an episode of this cost ended, in words."""
+    """How an episode of this cost ended, in words, with what to do where the model's server may be the reason."""
     from fusesearch.reporting.episodes.page import STOPS
 
+    if known["stop"] == "max_context" and not known["turns"]:
+        return f"not even the issue fits the model's context: shorten it, or start the server with a longer one ({LONGER})"
+    if known["stop"] == "no_answer" and known["model"] and known["localizer"].startswith("fusesearch") and not known["calls"]:
+        return f"{STOPS['no_answer']}, and none has a call: `fusesearch doctor --endpoint` says whether a served model makes any"
     return STOPS[known["stop"]]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -31,6 +31,9 @@ from fusesearch.localizers.order import FILES
 from fusesearch.localizers.registry import ANSWERS_WITHOUT_MODEL, LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer
 from fusesearch.search.repository import Repository
 
+if TYPE_CHECKING:
+    from fusesearch.agents.models.dialect import ToolFormat
+
 SETTINGS = "fusesearch.json"
 """Written beside a checkpoint by training: the tool limits and loop settings it was trained with."""
 
@@ -40,7 +43,8 @@ class SearchOptions:
     """A localizer and its model, checked when made; ``WITHOUT_MODEL`` if neither is named.
 
     ``model`` is one that ``base_url`` serves (``OPENAI_BASE_URL`` if empty; ``OPENAI_API_KEY`` is its key), ``checkpoint``
-    a folder. ``settings`` is the folder of the checkpoint that an endpoint serves: its prompt and limits.
+    a folder. ``settings`` is the folder of the checkpoint that an endpoint serves: its prompt and limits. ``tool_format`` is how
+    the endpoint gets tools (:class:`~fusesearch.agents.models.openai_compatible.OpenAICompatibleModel`), else what it takes.
     ``calls_per_turn`` is lexical's, ``top`` the ranker's, ``pre_search`` and ``max_new_tokens`` by default those of the
     checkpoint. ``temperature`` is 0 by default.
 
@@ -61,6 +65,7 @@ class SearchOptions:
     top: int | None = None
     pre_search: str | None = None
     encoder: str | None = None
+    tool_format: ToolFormat | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -89,6 +94,8 @@ class SearchOptions:
             raise OptionError("model", "name the model that the endpoint serves")
         if self.settings and not self.model:
             raise OptionError("settings", "is for a model behind an endpoint: name the model")
+        if self.tool_format and not self.model:
+            raise OptionError("tool-format", "is for a model behind an endpoint: name the model")
         if self.model and not self.address.startswith(("http://", "https://")):
             raise OptionError("base-url", "a model needs the address of its endpoint, for example http://localhost:8000/v1")
 
@@ -164,7 +171,8 @@ def _chosen(options: SearchOptions) -> Searcher:
             raise ArtifactError(f"{options.settings} holds no {SETTINGS}: name the directory of the checkpoint that is served")
         tools, agent = settings_of(options.settings) if options.settings else (Tools(), Agent())
         key = os.environ.get("OPENAI_API_KEY")
-        model = load_model(options.model, options.address, api_key=key, retries=3)  # few, since a person waits
+        form = options.tool_format or "auto"
+        model = load_model(options.model, options.address, api_key=key, tool_format=form, retries=3)  # few, since a person waits
     else:
         model, tools, agent = None, Tools(), Agent(max_calls_per_turn=options.calls_per_turn or 4)
     agent = Agent.model_validate(agent.model_dump() | changes)

@@ -6,10 +6,14 @@ from tests.fakes.local_server import Handler, LocalServer
 
 
 class ChatServer(LocalServer):
-    """A chat server that plays a list of replies: (status, headers, body), or 'drop', 'cut'; the last one repeats."""
+    """A chat server that plays a list of replies: (status, headers, body), or 'drop', 'cut'; the last one repeats.
+
+    It lists ``models``, or has no such list without any.
+    """
 
     def __init__(self, replies):
         self.replies = replies
+        self.models = []
         self.requests = []
         self.headers = []
         self.times = []
@@ -23,6 +27,10 @@ class ChatServer(LocalServer):
                 index = min(len(endpoint.requests), len(endpoint.replies)) - 1
                 reply = endpoint.replies[index]
                 endpoint.play(self, reply(endpoint.requests[-1]) if callable(reply) else reply)
+
+            def do_GET(self):
+                listed = {"object": "list", "data": endpoint.models}
+                endpoint.play(self, (200, {}, listed) if endpoint.models else refusal(404))
 
         super().__init__(Playing)
 

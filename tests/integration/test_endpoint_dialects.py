@@ -19,6 +19,7 @@ GREP = {"type": "object", "properties": {"pattern": {"type": "string"}, "limit":
 TOOLS = [{"type": "function", "function": {"name": "grep", "description": "search", "parameters": GREP}}]
 CHAT = [Message(role="system", content="Locate."), Message(role="user", content="It breaks.")]
 SAMPLING = Sampling(temperature=0.5, top_p=0.9, max_new_tokens=8192, seed=3)
+HERMES = '<tool_call>\n{"name": "grep", "arguments": {"pattern": "x"}}\n</tool_call>'
 ANSWER = "## Locations to Modify\n- /repo/a.py::f\n"
 
 
@@ -29,6 +30,7 @@ def server(chat_server):
 
 async def ask(server, messages=CHAT, tools=TOOLS, times=1):
     model = OpenAICompatibleModel("m", server.url, retries=1, backoff_seconds=0.01)
+    model.dialect.shows = True  # nobody has to look
     try:
         for _ in range(times):
             reply = await model.complete(list(messages), tools, SAMPLING)
@@ -138,6 +140,80 @@ async def test_a_server_without_system_role_and_tools_gets_both_in_the_first_mes
     assert reply.changes == ["tools in the system prompt", "system prompt in the first message"]
 
 
+async def test_a_choice_of_tools_is_said_until_a_server_refuses_it(server):
+    """llama-cpp-python shows no tools without it, `transformers serve` refuses it."""
+    endpoint = server(
+        lambda sent: refusal(422, "Unsupported fields in the request: {'tool_choice'}") if "tool_choice" in sent else ok()
+    )
+    reply = await ask(endpoint, times=2)
+    assert [row.get("tool_choice") for row in endpoint.requests] == ["auto", None, None]
+    assert all("tools" in row for row in endpoint.requests)
+    assert reply.changes == []
+    await ask(endpoint := server(ok()), tools=[])
+    assert "tool_choice" not in endpoint.requests[0]
+
+
+def counted(content, tokens, **options):
+    status, headers, body = ok(content, **options)
+    usage = {"prompt_tokens": tokens, "completion_tokens": 3, "total_tokens": tokens + 3}
+    return status, headers, {**body, "usage": usage}
+
+
+async def first_turns(endpoint, times=1):
+    model = OpenAICompatibleModel("m", endpoint.url, retries=0)
+    try:
+        return [await model.complete(CHAT, TOOLS, SAMPLING) for _ in range(times)]
+    finally:
+        await model.close()
+
+
+def in_the_prompt(row):
+    return "<tools>" in row["messages"][0]["content"]
+
+
+async def test_a_server_that_leaves_tools_out_of_the_prompt_gets_them_in_the_system_prompt(server):
+    """llama.cpp and others where the chat template shows no tools: nothing is refused, and the model never hears of them."""
+
+    def deaf(sent):
+        return counted(HERMES if in_the_prompt(sent) else "What is grep?", 200 if in_the_prompt(sent) else 26)
+
+    endpoint = server(deaf)
+    first, second = await first_turns(endpoint, times=2)
+    assert first.text == second.text == HERMES
+    assert first.changes == second.changes == ["tools in the system prompt"]
+    assert [("tools" in row, in_the_prompt(row)) for row in endpoint.requests] == [
+        (True, False), (False, False), (False, True), (False, True),
+    ]  # fmt: skip
+    assert endpoint.requests[1]["max_tokens"] < 32
+
+
+@pytest.mark.parametrize(
+    ("replies", "requests"),
+    [
+        (lambda sent: counted("No call.", 90 if "tools" in sent else 26), 3),  # it shows them: looked up once
+        (lambda sent: ok("No call."), 4),  # all prompts have one length: it does not count
+        (lambda sent: ok("No call.") if "tools" in sent else refusal(400, "max_tokens must be 20 or more"), 3),
+        (lambda sent: ok(None, tool_calls=[call()]), 2),
+        (lambda sent: ok(HERMES), 2),
+    ],
+)
+async def test_a_server_that_shows_tools_for_all_that_we_know_keeps_them(server, replies, requests):
+    endpoint = server(replies)
+    found = await first_turns(endpoint, times=2)
+    assert [row.changes for row in found] == [[], []]
+    assert found[0].text == found[1].text
+    assert len(endpoint.requests) == requests
+    assert "tools" in endpoint.requests[-1]
+
+
+async def test_tools_in_the_form_that_was_asked_for_stay_in_it(server):
+    endpoint = server(counted("No call.", 26))
+    model = OpenAICompatibleModel("m", endpoint.url, tool_format="native")
+    await model.complete(CHAT, TOOLS, SAMPLING)
+    await model.close()
+    assert len(endpoint.requests) == 1
+
+
 async def test_an_error_about_messages_of_tools_changes_no_format(server):
     chat = [*CHAT, Message(role="assistant", content="", tool_calls=[ToolCall(id="c1", name="grep")])]
     endpoint = server(refusal(400, "An assistant message with 'tool_calls' must be followed by tool messages"), ok())
@@ -184,6 +260,52 @@ async def test_what_a_server_sends_beside_message_and_calls_goes_back_to_it(serv
     back = endpoint.requests[-1]["messages"][2]
     assert (back["reasoning_content"], back["content"]) == ("I should grep.", None)
     assert back["tool_calls"][0]["extra_content"] == {"signature": "QUJD"}
+
+
+NULLS = [
+    (  # llama-cpp-python 0.3.36, whose status is 500; what it refuses stands after 300 characters
+        500,
+        "7 validation errors:\n  {'type': 'literal_error', 'loc': ('body', 'messages', 2, 'SystemMessage', 'role'), 'msg': "
+        "\"Input should be 'system'\", 'input': 'assistant', 'ctx': {'expected': \"'system'\"}}\n  {'type': 'literal_error', "
+        "'loc': ('body', 'messages', 2, 'UserMessage', 'role'), 'msg': \"Input should be 'user'\", 'input': 'assistant'}\n  "
+        "{'type': 'string_type', 'loc': ('body', 'messages', 2, 'AssistantMessage', 'content'), 'msg': 'Input should be a valid "
+        "string', 'input': None}",
+    ),
+    (400, "Invalid value for 'content': expected a string, got null."),
+    (400, "None is not of type 'string' - 'messages.2.content'"),
+    (422, "Failed to deserialize the JSON body: messages[2].content: invalid type: null, expected a string"),
+    (400, 'can only concatenate str (not "NoneType") to str'),
+    (500, "litellm.InternalServerError: OpenAIException - 'dict object' has no attribute 'content'"),
+    (500, 'TypeError: can only concatenate str (not "NoneType") to str'),
+]
+
+
+@pytest.mark.parametrize(("status", "message"), NULLS)
+async def test_a_server_that_wants_text_beside_calls_gets_an_empty_one(server, status, message):
+    def strict(sent):
+        return refusal(status, message) if any(row["content"] is None for row in sent["messages"]) else ok()
+
+    endpoint = server(strict)
+    called = Message(role="assistant", content="", tool_calls=[ToolCall(id="c1", name="grep")])
+    reply = await ask(endpoint, [*CHAT, called, Message(role="tool", content="hit", tool_call_id="c1")], times=2)
+    assert [row["messages"][2]["content"] for row in endpoint.requests] == [None, "", ""]
+    assert (reply.text, reply.changes) == ("fine", ["empty text beside calls"])
+
+
+async def test_an_error_about_null_without_a_null_in_the_request_is_a_refusal(server):
+    endpoint = server(refusal(400, NULLS[1][1]))
+    with pytest.raises(ModelUnavailable, match="expected a string"):
+        await ask(endpoint)
+    assert len(endpoint.requests) == 1
+
+
+async def test_a_request_that_a_server_finds_invalid_is_not_sent_again_whatever_its_status(server):
+    endpoint = server(
+        refusal(500, "1 validation error:\n  {'type': 'missing', 'loc': ('body', 'messages'), 'msg': 'Field required'}")
+    )
+    with pytest.raises(ModelUnavailable, match=r"refuses the request .*Field required"):
+        await ask(endpoint)
+    assert len(endpoint.requests) == 1
 
 
 async def test_a_server_that_refuses_its_own_reasoning_does_not_get_it_back(server):

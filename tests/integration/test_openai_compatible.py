@@ -26,6 +26,7 @@ def endpoint(chat_server):
 async def ask(endpoint, messages=CHAT, tools=TOOLS, **options):
     options = {"retries": 3, "backoff_seconds": 0.01, **options}
     model = OpenAICompatibleModel("m", endpoint.url, **options)
+    model.dialect.shows = True  # nobody has to look
     try:
         return await model.complete(messages, tools, SAMPLING)
     finally:
@@ -121,6 +122,19 @@ async def test_a_late_reply_counts_as_a_dropped_one(endpoint):
     assert (await ask(server, timeout_seconds=0.2)).text == "in time"
 
 
+async def test_a_server_that_is_too_slow_is_asked_twice_and_the_error_says_what_to_do(endpoint):
+    """Each further try would find it busy with the ones before, for many times the limit."""
+
+    def late(_):
+        time.sleep(0.5)
+        return ok("late")
+
+    server = endpoint(late)
+    with pytest.raises(ModelUnavailable, match=r"in 2 tries \(no reply within 0.1 s: .*--max-new-tokens"):
+        await ask(server, timeout_seconds=0.1)
+    assert len(server.requests) == 2
+
+
 async def test_a_server_that_refuses_tools_gets_them_as_hermes_text(endpoint):
     def strict(sent):
         if "tools" in sent or any(row["role"] == "tool" or "tool_calls" in row for row in sent["messages"]):
@@ -188,6 +202,7 @@ async def told(model):
 async def test_an_endpoint_is_down_when_enough_requests_in_a_row_have_failed_and_up_when_one_succeeds(endpoint):
     server = endpoint(*[refusal(400)] * 7, ok(), *[refusal(400)] * 9, ok())
     model = OpenAICompatibleModel("m", server.url, retries=0)
+    model.dialect.shows = True  # nobody has to look
     outcomes = [await told(model) for _ in range(18)]
     await model.close()
     absent, down = "ModelUnavailable", "EndpointDown"

@@ -29,19 +29,28 @@ _OVERFLOW = re.compile(
 )
 _OVERFLOW_CODES = {"context_length_exceeded", "string_above_max_length", "request_too_large"}
 _LIMITS = ("max_tokens", "max_completion_tokens")
-_OPTIONAL = ("top_p", "temperature", "seed", "stream_options")
+_OPTIONAL = ("top_p", "temperature", "seed", "stream_options", "tool_choice")
 _ABSENT = re.compile(r"missing|required|must be (?:set|passed|provided)")
+_NO_NULL = re.compile(
+    r"nonetype|no attribute 'content'|content.*?(?:valid string|a string|null|none)|(?:null|none) .*?content", re.DOTALL
+)
+_INVALID = re.compile(r"\d+ validation errors?\b|nonetype|no attribute 'content'")
+"""What servers say of a request that is not to their taste, also with the status 500 of a fault of their own."""
 
 
 @dataclass(eq=False)
 class Refusal(Exception):
-    """An error that a server sent: HTTP status, message in one line, its code, the param that it names, seconds to wait."""
+    """An error that a server sent: HTTP status, message in one line, its code, the param that it names, seconds to wait.
+
+    ``whole`` is the message uncut, which may repeat the conversation.
+    """
 
     status: int
     message: str
     code: str = ""
     param: str = ""
     wait: float | None = None
+    whole: str = ""
 
     def __str__(self) -> str:
         return f"HTTP {self.status}: {self.message}"
@@ -56,7 +65,12 @@ class Refusal(Exception):
     @property
     def temporary(self) -> bool:
         """Whether the same request may succeed later. A used-up quota is a 429 that waiting does not fix."""
-        return self.code != "insufficient_quota" and (self.status in _TEMPORARY or self.status >= 500)
+        return self.code != "insufficient_quota" and not self.invalid and (self.status in _TEMPORARY or self.status >= 500)
+
+    @property
+    def invalid(self) -> bool:
+        """Whether the request is at fault, and not the server."""
+        return self.status in _REFUSED or (self.status == 500 and _INVALID.search(self.message.lower()) is not None)
 
     def names(self, word: str) -> bool:
         """Whether the message or the param is about ``word``."""
@@ -81,7 +95,8 @@ def refusal_in(body: Any, status: int | None = None) -> Refusal:
     message, code, param = (fields.get(name) or "" for name in ("message", "code", "param"))
     if status is None or status == 200:
         status = int(code) if str(code).isdigit() and 400 <= int(code) < 600 else 502
-    return Refusal(status, " ".join(str(message or row).split())[:300], str(code), str(param))
+    whole = " ".join(str(message or row).split())
+    return Refusal(status, whole[:300], str(code), str(param), whole=whole)
 
 
 def _retry_after(header: str) -> float | None:
@@ -100,7 +115,10 @@ def _retry_after(header: str) -> float | None:
 
 @dataclass
 class Dialect:
-    """What a server takes. ``tool_format`` is the one asked for; the other fields follow from what the server refused."""
+    """What a server takes. ``tool_format`` is the one asked for; the other fields follow from what the server refused.
+
+    ``shows`` is whether it puts tools into the model's prompt, None as long as nobody knows.
+    """
 
     tool_format: ToolFormat = "auto"
     tools: bool = True
@@ -109,17 +127,20 @@ class Dialect:
     most_tokens: int | None = None
     streams: bool = False
     system: bool = True
+    nulls: bool = True
+    shows: bool | None = None
 
     def request(self, messages: Sequence[Message], tools: list[dict[str, Any]], sampling: Sampling) -> dict[str, Any]:
         """The arguments of a request."""
         hermes = tools if self.tool_format == "hermes" or not self.tools else []
         options: dict[str, Any] = {
-            "messages": chat_messages(messages, hermes, system=self.system, without=self.without),
+            "messages": chat_messages(messages, hermes, system=self.system, without=self.without, nulls=self.nulls),
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "seed": sampling.seed,
             self.limit: min(sampling.max_new_tokens, self.most_tokens or sampling.max_new_tokens),
             "tools": tools if tools and not hermes else None,
+            "tool_choice": "auto" if tools and not hermes else None,  # the default, which llama-cpp-python 0.3.36 has to be told
             "stream": True if self.streams else None,
             "stream_options": {"include_usage": True} if self.streams else None,
         }
@@ -127,7 +148,7 @@ class Dialect:
 
     def learn(self, refusal: Refusal, sent: Mapping[str, Any]) -> None:
         """Note what ``refusal`` says about the request ``sent``; a refusal that says nothing changes nothing."""
-        if refusal.status not in _REFUSED or refusal.overflow:
+        if not refusal.invalid or refusal.overflow:
             return
         optional = [name for name in _OPTIONAL if name in sent and refusal.names(name)]
         if optional:
@@ -136,6 +157,8 @@ class Dialect:
             self._limit(refusal, sent[self.limit])
         elif extra := [name for name in _extras(sent["messages"]) if refusal.names(name) and not _ABSENT.search(refusal.message)]:
             self.without |= set(extra)
+        elif any(row["content"] is None for row in sent["messages"]) and _NO_NULL.search(refusal.whole.lower()):
+            self.nulls = False
         elif refusal.names("system") and any(row["role"] == "system" for row in sent["messages"]):
             self.system = False
         elif refusal.names("stream"):
@@ -157,10 +180,11 @@ class Dialect:
         return [
             *(["tools in the system prompt"] if not self.tools else []),
             *(["system prompt in the first message"] if not self.system else []),
+            *(["empty text beside calls"] if not self.nulls else []),
             *([f"{self.limit} for max_tokens"] if self.limit != _LIMITS[0] else []),
             *([f"at most {self.most_tokens} tokens a message"] if self.most_tokens else []),
             *(["streamed"] if self.streams else []),
-            *(f"without {name}" for name in sorted(self.without - {"stream_options"})),
+            *(f"without {name}" for name in sorted(self.without - {"stream_options", "tool_choice"})),
         ]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from fusesearch.agents.models.base import Completion, FinishReason, Message, Sampling, estimated_usage
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 MOST_CHANGES = 8
 """Most refusals of one request that are answered by another form of it."""
+PROBE_TOKENS = 16
+"""Length of a message that is asked for to learn the length of its prompt."""
 
 _REASONS: dict[Any, FinishReason] = {"length": "length", "tool_calls": "tool_calls", "content_filter": "filter"}
 _REASONING = ("reasoning_content", "reasoning")
@@ -31,8 +34,9 @@ class OpenAICompatibleModel:
     """A model behind ``base_url`` (with its ``/v1``).
 
     ``tool_format``: ``native`` sends schemas to the server, ``hermes`` writes them into the system prompt, ``auto`` starts
-    with native and switches if the server rejects the tools of a first turn. ``retries`` and ``backoff_seconds`` are those of
-    :class:`~fusesearch.agents.models.retries.Retries`. ``extra_body`` is sent with every request.
+    with native and switches if the server rejects the tools of a first turn, or leaves them out of the model's prompt: then a
+    prompt has as many tokens with tools as without. That is looked up once, after a first turn without a call. ``retries`` and
+    ``backoff_seconds`` are those of :class:`~fusesearch.agents.models.retries.Retries`. ``extra_body`` goes with every request.
     """
 
     def __init__(
@@ -54,11 +58,18 @@ class OpenAICompatibleModel:
         self._timeout = timeout_seconds
         self._extra = extra_body or {}
         self._client: AsyncOpenAI | None = None
+        self._counts = False
         self._retries = Retries(base_url, model, retries, backoff_seconds)
 
     async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
         """The server's next message. Raises what :meth:`~fusesearch.agents.models.retries.Retries.run` does."""
         completion = await self._retries.run(lambda: self._send(messages, tools, sampling))
+        if await self._unshown(completion, messages, tools, sampling):
+            self.dialect.tools = False
+            told = await self._retries.run(lambda: self._send(messages, tools, sampling))
+            # a server whose counts say nothing has shown the tools for all that we know
+            self.dialect.tools = self.dialect.shows = told.usage.prompt_tokens == completion.usage.prompt_tokens
+            completion = completion if self.dialect.tools else told
         return completion.model_copy(update={"changes": self.dialect.changes()})
 
     async def close(self) -> None:
@@ -66,6 +77,23 @@ class OpenAICompatibleModel:
         if self._client is not None:
             await self._client.close()
             self._client = None
+
+    async def _unshown(self, first: Completion, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> bool:
+        """Whether the prompt of the first turn ``first``, which has no call, was as long as it is without tools."""
+        from openai import APIError
+
+        dialect = self.dialect
+        if not tools or dialect.tool_format != "auto" or not dialect.tools or dialect.shows is not None:
+            return False
+        if first.calls or OPEN in first.text:
+            dialect.shows = True
+        elif self._counts and first.finish_reason != "context" and all(row.role != "assistant" for row in messages):
+            dialect.shows = True
+            few = sampling.model_copy(update={"max_new_tokens": min(PROBE_TOKENS, sampling.max_new_tokens)})
+            with suppress(APIError, Refusal, AttributeError, TypeError):
+                without = await self._reply(dialect.request(messages, [], few))
+                dialect.shows = without.usage.prompt_tokens != first.usage.prompt_tokens
+        return dialect.shows is False
 
     async def _send(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
         """The reply to the request in the form that the server takes. Raises :class:`Refusal` if it takes none."""
@@ -79,6 +107,7 @@ class OpenAICompatibleModel:
                 if self.dialect.request(messages, tools, sampling) == request:
                     raise
                 continue
+            self._counts = getattr(response, "usage", None) is not None
             return _completion(response, messages, tools, time.perf_counter() - started)
         raise Refusal(400, f"the server refuses each form of the request: {', '.join(self.dialect.changes())}")
 

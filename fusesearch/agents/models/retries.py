@@ -1,7 +1,8 @@
 """When a request to a model server is tried again, and when a server counts as down.
 
 Temporary failures are retried (429 with Retry-After, 5xx, dropped connections, truncated replies); others are not (400, 401,
-404).
+404). A reply that does not come in time is asked for once more alone: a server goes on with what nobody waits for any longer, so
+each further try would make it slower.
 """
 
 from __future__ import annotations
@@ -9,14 +10,24 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from fusesearch.agents.models.base import Completion
 from fusesearch.agents.models.dialect import Refusal, refusal_of
 from fusesearch.core.errors import AGAIN, EndpointDown, ModelUnavailable
 
+if TYPE_CHECKING:
+    from openai import APITimeoutError
+
 MAX_WAIT_SECONDS = 60.0
 LEAST_FAILURES = 8
 """Fewest failed requests in a row before an endpoint counts as down."""
+MOST_LATE = 2
+"""Most replies to one request that are not waited for to the end."""
+SLOW = (
+    "it is too slow or too busy: allow fewer tokens a message (--max-new-tokens, max_new_tokens), fewer episodes at once "
+    "(--concurrency) or more time (timeout_seconds)"
+)
 
 
 class MalformedReply(Exception):
@@ -63,9 +74,9 @@ class Retries:
         return completion
 
     async def _tried(self, send: Callable[[], Awaitable[Completion]]) -> Completion:
-        from openai import APIConnectionError, APIError, APIStatusError
+        from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
 
-        reason = ""
+        reason, late = "", 0
         for attempt in range(self._retries + 1):
             try:
                 return await send()
@@ -77,6 +88,10 @@ class Retries:
                 if not refusal.temporary:
                     raise ModelUnavailable(f"{self._where} refuses the request for {self._name} ({reason})") from None
                 wait = refusal.wait
+            except APITimeoutError as error:
+                reason, wait, late = _waited(error), None, late + 1
+                if late >= MOST_LATE:
+                    break
             except APIConnectionError as error:
                 reason, wait = _one_line(error.__cause__ or error), None
             except (APIError, MalformedReply, ValueError) as error:
@@ -84,7 +99,17 @@ class Retries:
             if attempt < self._retries:
                 backoff = min(self._backoff * 2**attempt, MAX_WAIT_SECONDS) * random.uniform(0.5, 1.0)
                 await asyncio.sleep(backoff if wait is None else min(wait, MAX_WAIT_SECONDS))
-        raise ModelUnavailable(f"{self._where} gave nothing for {self._name} in {self._retries + 1} tries ({reason})")
+        tries = f"{attempt + 1} tr{'ies' if attempt else 'y'}"
+        raise ModelUnavailable(f"{self._where} gave nothing for {self._name} in {tries} ({reason})")
+
+
+def _waited(error: APITimeoutError) -> str:
+    """What the end of the time for a reply, or for a connection, says."""
+    cause = type(error.__cause__).__name__
+    if cause != "ReadTimeout":
+        return cause
+    seconds = error.request.extensions.get("timeout", {}).get("read")
+    return f"no reply within {seconds or 0:g} s: {SLOW}"
 
 
 def _one_line(error: BaseException) -> str:

@@ -112,8 +112,9 @@ class SearchHarness(vf.Harness[vf.HarnessConfig]):
             raise vf.HarnessError(
                 f"set sampling.max_tokens, to {limit} as in agent.max_new_tokens: verifiers sends no other limit"
             )
-        # a request that we give up and send again would be recorded twice, as two branches: verifiers has its own limits
-        policy = OpenAICompatibleModel(ctx.model, endpoint, secret, timeout_seconds=86_400)
+        # a request that we give up and send again would be recorded twice, as two branches: verifiers has its own limits;
+        # nor may another form of tools be tried
+        policy = OpenAICompatibleModel(ctx.model, endpoint, secret, timeout_seconds=86_400, tool_format="native")
         sampling = Sampling(temperature=1.0, max_new_tokens=limit)  # the run's own settings win
         try:
             trajectory = await run_episode(tasks.episode(name, policy, sampling))

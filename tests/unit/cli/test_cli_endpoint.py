@@ -15,8 +15,9 @@ CALLS = [
 
 @pytest.fixture
 def tried(run):
-    def doctor(reply):
+    def doctor(reply, models=()):
         with ChatServer([reply]) as server:
+            server.models = [*models]
             result = run("doctor", "--endpoint", server.url, "--model", "m", "--format", "json")
         report = json.loads(result.stdout)
         return result.exit_code, {check["name"]: check for check in report["checks"]}
@@ -51,7 +52,7 @@ def test_a_server_that_refuses_tools_and_params(tried):
 
     code, checks = tried(plain)
     assert (code, checks["tool calls"]["detail"]) == (0, "read from the text, 1 in one message")
-    assert checks["params"]["detail"].startswith("without seed: ")
+    assert checks["params"]["detail"] == "without seed: requests adapt by themselves, and trajectories say so"
     assert (checks["seeds"]["ok"], checks["seeds"]["detail"]) == (False, "refused")
 
 
@@ -59,6 +60,53 @@ def test_a_model_that_calls_no_tools_cannot_search(tried):
     code, checks = tried(ok("I would search."))
     assert (code, checks["tool calls"]["ok"]) == (1, False)
     assert "--tool-call-parser" in checks["tool calls"]["hint"]
+
+
+def test_a_model_that_talks_on_is_not_one_that_thinks(tried):
+    hints = {}
+    for name, reply in {
+        "talks": ok("I would search.", finish="length"),
+        "thinks": ok("<think>So, grep", finish="length"),
+        "thinks apart": ok("", finish="length", reasoning_content="So, grep"),
+    }.items():
+        hints[name] = tried(reply)[1]["tool calls"]["hint"]
+    assert "if it thinks" in hints["talks"]
+    assert "if it thinks" in hints["thinks apart"]  # its reasoning is all the text that there is
+    assert hints["thinks"].startswith("the model thinks")
+
+
+def counted(sent, content):
+    """A reply of a server whose chat template leaves tools out, and that counts the tokens of its prompt."""
+    status, headers, body = ok(content)
+    tokens = sum(len(row["content"] or "") for row in sent["messages"]) // 4
+    return status, headers, {**body, "usage": {"prompt_tokens": tokens, "completion_tokens": 5, "total_tokens": tokens + 5}}
+
+
+@pytest.mark.parametrize("able", [True, False])
+def test_a_server_that_leaves_tools_out_of_the_prompt_is_found_out(tried, able):
+    def deaf(sent):
+        if "messages" not in sent:
+            return refusal(404)
+        return counted(sent, f"{HERMES}\n{HERMES}" if able and "<tools>" in sent["messages"][0]["content"] else "What is grep?")
+
+    code, checks = tried(deaf)
+    detail = "the server leaves tools out of the model's prompt, so they stand in the system prompt: "
+    assert checks["tool calls"]["detail"].startswith(detail + ("read from the text, 2" if able else "none read"))
+    assert ("--chat-template-file" in checks["tool calls"]["hint"]) is not able
+    assert code == (0 if able else 1)
+
+
+def test_facts_of_llama_cpp(tried):
+    """Revision b11549: the length of the context is in a part of its own, and so are token ids."""
+    rows = [{"id": 216, "token": " ", "bytes": [32], "logprob": -2.35, "top_logprobs": []}]
+    choice = {"index": 0, "text": " ", "finish_reason": "length", "logprobs": {"content": rows}}
+    made = {"id": "x", "object": "text_completion", "created": 1, "model": "m", "choices": [choice]}
+    meta = {"n_ctx": 8192, "n_ctx_train": 32768}
+    listed = {"id": "/models/x.gguf", "object": "model", "created": 1, "owned_by": "llamacpp", "meta": meta}
+    _, checks = tried(lambda sent: (200, {}, made) if "prompt" in sent else ok(HERMES), [listed])
+    assert checks["context"]["detail"] == "8,192 tokens: agent.max_context_tokens can be as many"
+    assert checks["token ids"]["detail"] == "token ids yes, log-probabilities yes, in another form than vLLM's"
+    assert not checks["token ids"]["ok"]
 
 
 def test_an_endpoint_that_refuses_the_key_is_one_check(tried):

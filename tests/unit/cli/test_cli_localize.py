@@ -191,6 +191,22 @@ def test_a_model_behind_an_endpoint_searches_with_the_key_of_the_environment(run
     assert {headers["Authorization"] for headers in endpoint.headers} == {"Bearer secret"}
 
 
+@pytest.mark.parametrize(
+    ("context", "said"), [(None, "fusesearch doctor --endpoint"), (50, "not even the issue fits the model's context: ")]
+)
+def test_what_a_server_may_be_the_reason_for_is_said_with_what_to_do(run, repo, issue, context, said):
+    with Endpoint(lambda _: {"role": "assistant", "content": "I cannot know."}, context_tokens=context) as server:
+        result = run("localize", "--repo", repo, "--issue", issue, "--model", "m", "--base-url", server.url)
+    assert (result.exit_code, said in result.stdout) == (3, True), result.stdout
+
+
+@pytest.mark.parametrize(("form", "native"), [("hermes", False), ("native", True)])
+def test_the_form_of_tools_can_be_chosen(run, repo, issue, endpoint, form, native):
+    run("localize", "--repo", repo, "--issue", issue, "--model", "m", "--base-url", endpoint.url, "--tool-format", form)
+    assert {"tools" in sent for sent in endpoint.asked} == {native}
+    assert ("<tools>" in endpoint.asked[0]["messages"][0]["content"]) is not native
+
+
 def test_length_and_temperature_of_messages_can_be_chosen(run, repo, issue, endpoint):
     options = ("--model", "m", "--base-url", endpoint.url, "--max-new-tokens", "300", "--temperature", "0.7")
     assert run("localize", "--repo", repo, "--issue", issue, *options).exit_code == 0
@@ -233,6 +249,7 @@ def test_an_endpoint_that_is_down_is_one_line_and_the_trajectory_is_saved(run, r
         ["--mode", "both"],
         ["--calls-per-turn", "0"],
         ["--temperature", "0.5"],
+        ["--tool-format", "hermes"],
         ["--max-new-tokens", "100"],
         ["--checkpoint", "c", "--calls-per-turn", "2"],
     ],
