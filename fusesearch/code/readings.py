@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
-from fusesearch.code.newer import LITERAL, RUST_STRATEGIES, blank, blanked, newer, newer_cpp, newer_csharp
+from fusesearch.code.newer import LITERAL, RUST_STRATEGIES, blank, blanked, newer, newer_cpp, newer_csharp, written
 
 BRANCHES = 4
 """Most branches of one ``#if`` that are read."""
@@ -238,7 +238,7 @@ def _replace(source: bytearray, macro: re.Match[bytes], language: str) -> None:
         end += after.index(b":") + 1
     elif not begins or not _ALONE.match(after) or mark in _CONTINUED or following[:1] in _CONTINUES:  # Q_OBJECT
         return
-    source[start:end] = text + blank(bytes(source[start + len(text) : end]))
+    source[start:end] = written(text, bytes(source[start:end]))
 
 
 def _arguments(source: bytearray, position: int) -> int:
