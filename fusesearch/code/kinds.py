@@ -31,7 +31,8 @@ _TEST_NAME = re.compile(
     r"tests?|test_.*|.*_(tests?|spec|unittest)|conftest|(spec|rails)_helper|.*\.(test|spec)|.*[a-z](Test|Tests|IT|Spec)",
     re.DOTALL,
 )
-_TEST_PROJECT = re.compile(r".*\.(Unit|Integration)?Tests?", re.IGNORECASE | re.DOTALL)
+_TEST_PROJECT = re.compile(r".*\.(Unit|Integration)?Tests?(\..*)?", re.IGNORECASE | re.DOTALL)
+_TESTS_OF = re.compile(r"[A-Z]\w*[a-z0-9]Tests")
 _TEST_SOURCES = re.compile(r"test|[a-z]\w*Test")
 _DOC_NAME = re.compile(r"(readme|licen[cs]e|changelog|changes|authors|contributors|contributing|news|history|notice|copying)\b.*")
 _CONFIG_NAME = re.compile(
@@ -92,9 +93,12 @@ def _is_test(file: _Parts) -> bool:
 
 
 def _in_tests(folders: list[str]) -> bool:
-    """Whether folders are test sources of Gradle or Maven (``src/jvmTest``) or a .NET test project (``Name.Tests``)."""
+    """Whether folders are test sources of Gradle or Maven (``src/jvmTest``), or a test project of .NET (``Name.Tests``,
+    ``UnitTests``) or Xcode (``NameTests``)."""
     sources = any(above == "src" and _TEST_SOURCES.fullmatch(folder) for above, folder in pairwise(folders))
-    return sources or any("." in folder and _TEST_PROJECT.fullmatch(folder) for folder in folders)
+    return sources or any(
+        ("." in folder and _TEST_PROJECT.fullmatch(folder)) or _TESTS_OF.fullmatch(folder) for folder in folders
+    )
 
 
 def is_foreign(path: str) -> bool:

@@ -11,7 +11,8 @@ The rules follow those for Python (:mod:`fusesearch.code.functions`):
   that it is handed to: ``const Row = memo(function () {})``. Other anonymous functions are transparent: a named function
   inside a callback or a module wrapper counts for itself.
 - A macro's call with a body has the name that the call says, if it says one: ``METHOD(Cart, total) {}`` is ``Cart.total``,
-  ``SYSCALL(read, int, fd) {}`` is ``read`` (:func:`fusesearch.code.readings.named_by_macros`). ``SCENARIO("adds") {}`` has the name of the macro.
+  ``SYSCALL(read, int, fd) {}`` is ``read`` (:func:`fusesearch.code.readings.named_by_macros`). ``SCENARIO("adds") {}`` has the
+  name of the macro.
 - Decorators, attributes, annotations and template headers belong to it; comments above it do not.
 """
 
@@ -338,7 +339,8 @@ LANGUAGES: dict[str, Language] = {
         (".java",),
         _all("method_declaration constructor_declaration compact_constructor_declaration", with_body),
         _all(
-            "class_declaration interface_declaration enum_declaration enum_constant record_declaration annotation_type_declaration",
+            "class_declaration interface_declaration enum_declaration enum_constant record_declaration"
+            " annotation_type_declaration",
             by_name,
         ),
         _C_COMMENTS,

@@ -275,8 +275,8 @@ def named_by_macros(spans: Iterable[FunctionSpan], data: bytes) -> Iterator[Func
 
 def _called(lines: list[bytes], span: FunctionSpan, macro: str) -> str:
     """``Cart.total`` of ``METHOD(Cart, total) {``; empty for a function of this name, and without a name in the arguments."""
-    text = b"\n".join(lines[span.start - 1 : min(span.end, span.start + _MAX_ARGUMENT_LINES)])
-    text = bytearray(LITERAL.sub(lambda found: blank(found[0]) if found[0][:1] == b"/" else found[0], text))
+    head = b"\n".join(lines[span.start - 1 : min(span.end, span.start + _MAX_ARGUMENT_LINES)])
+    text = bytearray(LITERAL.sub(lambda found: blank(found[0]) if found[0][:1] == b"/" else found[0], head))
     match = re.compile(rb"\b" + macro.encode() + rb"\b").search(text)
     end = _arguments(text, match.end()) if match else 0
     if match is None or end == match.end() or text[end:].lstrip()[:1] not in (b"{", b"("):

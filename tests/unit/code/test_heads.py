@@ -17,6 +17,12 @@ from fusesearch.code.heads import head, signature
         ("// why\n# what\nfn x() {\n}", "fn x()"),
         ("[a, b] = f(x => {\n  return 1\n})", "[a, b] = f(x =>"),
         ("@only", "@only"),
+        ("def add(a, b)\n  total = a + b\n  total\nend", "def add(a, b)"),
+        ("def self.empty?\n  @items.none? { |one| one }\nend", "def self.empty?"),
+        ("private def add(\n  # (one\n  count,\n  name: 'x'\n)\n  @n = count\nend", "private def add( count, name: 'x' )"),
+        ("def add a,\n    b\n  a + b\nend", "def add a, b"),
+        ("def f(a,  # one (\n      b):  # two\n    return a", "def f(a,  # one ( b):  # two"),
+        ("int f(int a, /* one */\n      // two\n      int b)\n{\n}", "int f(int a, /* one */ int b)"),
         ("@open(\n  1\ndef f(): pass", "@open( 1 def f(): pass"),
     ],
 )  # fmt: skip
