@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from fusesearch.code.plain import C_FAMILY, RUBY, opening, without_text
 from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.core.schema import Location
 from fusesearch.localizers.answerers import declared
@@ -19,12 +20,6 @@ from fusesearch.localizers.answerers.certain import Finding
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.search.repository import Repository
-
-RUBY = (".rb", ".rake")
-"""Files whose calls may have no brackets."""
-
-TRAILING = (".kt", ".kts", ".swift", ".scala", ".groovy")
-"""Files whose calls may have a function in braces instead of brackets."""
 
 _MARKS = "?!="  # at the end of names in Ruby
 _DEFINING = r"(?:def|function|func|fn)[ \t]+"
@@ -35,7 +30,6 @@ _CLASS = (
 _C_CLASS = r"^[^;()#\n]*\b(?:class|struct|enum|union)\b(?:[ \t]+\w+(?:\([^()]*\))?)*?[ \t]+"
 _C_HEAD = re.compile(r"\s*(?:final\s*)?(?::(?!:)[^;{]*)?\{")
 _DECLARES = re.compile(r"\b(?:fun|func|def|fn|function)\b[^=]*$")
-_TYPES = r"(?:(?:::)?<[^<>;(){}]*(?:<[^<>;(){}]*>[^<>;(){}]*)*>)?"
 _BEFORE_CALL = re.compile(
     r"(?:^|[^\w\s>\])*&?]|=>|->|\b(?:return|new|await|yield|throw|else|in|not|and|or|do|then|case|when|if|unless|try|go|defer))\s*$"
 )
@@ -116,7 +110,7 @@ class _Named:
     def calling(self) -> Iterator[Location]:
         """Functions with a call of the name, in Ruby with the name, and lines outside functions with one."""
         for path, facts in self._having(f"k:{self.last}", self._word):
-            lines = declared.without_text(self._index.source(path), path).split("\n")
+            lines = without_text(self._index.source(path), path).split("\n")
             call = self._call(path)
             for span in _with_terms(facts, self._word, f"k:{self.last}"):
                 below = span.name.rstrip(_MARKS).rpartition(".")[2] == self.last  # its own head is not a call
@@ -124,7 +118,7 @@ class _Named:
                 number = next((number for number in numbers if call.search(lines[number - 1])), None)
                 if number is not None:
                     yield Location(path=path, function=span.name, lines=(number, number))
-            if path.lower().endswith(declared.C_FAMILY):  # there a prototype has the form of a call
+            if path.lower().endswith(C_FAMILY):  # there a prototype has the form of a call
                 continue
             for number in declared.outside(lines, facts.functions):
                 match = call.search(lines[number - 1])
@@ -135,9 +129,8 @@ class _Named:
     def _call(self, path: str) -> re.Pattern[str]:
         name = rf"(?<!\w)(?<!def )(?<!self\.def ){re.escape(self.last)}(?!\w)"
         if path.endswith(RUBY):
-            return re.compile(rf"(?<![:@$])(?<!\bdef self\.){name}(?![:=]\s)[?!]?")
-        opening = r"[({]" if path.endswith(TRAILING) else r"\("
-        return re.compile(rf"(?<!\bfun )(?<!\bfunc )(?<!\bfunction )(?<!\bfn ){name}[?!]?{_TYPES}[ \t]?{opening}")
+            return re.compile(rf"(?<![:@$])(?<!\bdef self\.){name}[?!]?(?!:(?!:)|[ \t]*(?:\|\|)?=(?![=~>]))")
+        return re.compile(rf"(?<!\bfun )(?<!\bfunc )(?<!\bfunction )(?<!\bfn ){name}{opening(path)}")
 
     def _functions(self) -> Iterator[Location]:
         """Functions, nested ones by the outermost function around them, in path order."""
@@ -155,9 +148,9 @@ class _Named:
             source = self._index.source(path)
             if self.last not in source:
                 continue
-            in_c = path.lower().endswith(declared.C_FAMILY)
+            in_c = path.lower().endswith(C_FAMILY)
             pattern = re.compile(rf"{_C_CLASS if in_c else _CLASS}(?<!\w){re.escape(self.last)}(?!\w)", re.MULTILINE)
-            text = declared.without_text(source, path)
+            text = without_text(source, path)
             starts = [match.end() for match in pattern.finditer(text) if not in_c or _C_HEAD.match(text, match.end())]
             numbers = [text.count("\n", 0, start) + 1 for start in starts]
             if self._owner and numbers:
@@ -175,7 +168,7 @@ class _Named:
         last = self._owner.rpartition(".")[2]
         for path, facts in self._having(self._word):
             source = self._index.source(path)
-            lines = (source if path.endswith(".php") else declared.without_text(source, path)).split("\n")  # define('NAME', 1)
+            lines = (source if path.endswith(".php") else without_text(source, path)).split("\n")  # define('NAME', 1)
             numbers = list(found_by(path, lines, facts.functions, self.last))
             for number in declared.within(lines, numbers, last) if last else numbers:
                 yield Location(path=path, function=self._whole, lines=(number, number))

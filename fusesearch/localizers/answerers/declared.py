@@ -9,13 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
+from fusesearch.code.plain import BRACED, C_FAMILY, SCRIPTS
 from fusesearch.code.spans import FunctionSpan
-
-C_FAMILY = (".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".m", ".mm")
-SCRIPTS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte")
-BRACED = (".java", ".cs", ".kt", ".kts", ".swift", ".scala", ".groovy", ".dart", ".rs", *C_FAMILY)
-HASHES = (".rb", ".rake", ".ex", ".exs", ".sh", ".bash", ".pl", ".pm", ".r", ".jl", ".py", ".php")
-"""Suffixes of languages with comments after ``#``."""
 
 _TYPED = (
     r"(?!(?:return|throw|new|else|case|import|package|using|await|yield|goto|delete|in|is|typeof|from|export|extends|where)\b)"
@@ -214,19 +209,3 @@ def _pattern(suffix: str, name: str) -> re.Pattern[str] | None:
     forms = [form for suffixes, rows in _FORMS if suffix in suffixes for form in rows]
     whole = "|".join(form.replace("NAME", re.escape(name)) for form in forms)
     return re.compile(whole) if forms else None
-
-
-_CHARACTER = r"'(?:\\[^'\n]*|[^'\\\n])'"
-_QUOTED = r"'(?:[^'\\\n]|\\.)*'"
-_STRING = r"\"(?:[^\"\\\n]|\\.)*\""
-
-
-def without_text(source: str, path: str) -> str:
-    """A source with blanks in the place of its comments and strings, at equal length."""
-    path = path.lower()
-    quoted = _CHARACTER if path.endswith((".go", *BRACED)) else _QUOTED
-    comments = r"(?<![\w$])\#[^\n]*" if path.endswith(HASHES) else r"/\*.*?(?:\*/|\Z)|//[^\n]*"
-    if path.endswith(".php"):
-        comments += r"|/\*.*?(?:\*/|\Z)|//[^\n]*"
-    blank: Callable[[re.Match[str]], str] = lambda match: re.sub(r"[^\n]", " ", match[0])  # noqa: E731
-    return re.sub(rf"{comments}|{_STRING}|{quoted}", blank, source, flags=re.DOTALL)
