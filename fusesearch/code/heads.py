@@ -9,6 +9,7 @@ MAX_HEADER = 12  # lines
 LINE_CHARS = 300
 _MARK = re.compile(r"@[\w.:]+|#?\[")
 _COMMENT = re.compile(r"//|/?\*|#(?!\[)")
+_STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
 _HASH = re.compile(r"(?:^|\s)#")
 _DEF = re.compile(r"\s*(?:[a-z_]+\s+){0,3}def\b")
 """Of Ruby, where nothing ends a head but its brackets, and of Python."""
@@ -33,11 +34,13 @@ def head(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
     depth, is_def = 0, _DEF.match(lines[first - 1]) if first <= len(lines) else None
     for number in range(first, limit + 1):
         line = lines[number - 1]
-        code = _HASH.split(line)[0] if is_def else line
+        code = _HASH.split(_STRING.sub("", line))[0] if is_def else line
         depth += sum(code.count(mark) for mark in "([{") - sum(code.count(mark) for mark in ")]}")
         if is_def and depth <= 0 and not code.rstrip().endswith(("\\", ",")):
             last = number
             break
+        if is_def and depth > 0:  # in Ruby, `limit:` is a parameter
+            continue
         if line.rstrip().endswith(("{", ":", ";", "=>")) or " {" in line or line.count(")") > line.count("("):
             last = number
             break

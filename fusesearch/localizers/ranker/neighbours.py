@@ -39,11 +39,11 @@ _TYPED = (".cs", ".kt", ".kts", ".ts", ".tsx", ".mts", ".cts", ".rs", ".java", "
 
 _CORE_OF_RUBY = frozenset(
     (
-        "all?", "any?", "append", "call", "clear", "close", "collect", "count", "delete", "delete_if", "detect", "dup", "each",
-        "each_with_index", "empty?", "fetch", "find", "first", "flatten", "freeze", "hash", "include?", "inject", "inspect", "key?",
-        "keys", "last", "length", "lines", "map", "max", "merge", "min", "name", "new", "none?", "open", "pop", "puts", "push", "read",
-        "reject", "replace", "reverse", "select", "send", "shift", "size", "sleep", "sort", "split", "strip", "sum", "tap", "to_a",
-        "to_h", "to_i", "to_s", "to_sym", "uniq", "update", "values", "write", "zip",
+        "all?", "any?", "append", "call", "clear", "close", "collect", "count", "delete", "delete_if", "detect", "dup",
+        "each", "each_with_index", "empty?", "fetch", "find", "first", "flatten", "freeze", "hash", "include?", "inject",
+        "inspect", "key?", "keys", "last", "length", "lines", "map", "max", "merge", "min", "name", "new", "none?", "open",
+        "pop", "puts", "push", "read", "reject", "replace", "reverse", "select", "send", "shift", "size", "sleep", "sort",
+        "split", "strip", "sum", "tap", "to_a", "to_h", "to_i", "to_s", "to_sym", "uniq", "update", "values", "write", "zip",
     )
 )  # fmt: skip
 """Methods of Ruby's own classes: a call of one in another file says nothing of whose it is."""

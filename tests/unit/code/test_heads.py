@@ -20,6 +20,8 @@ from fusesearch.code.heads import head, signature
         ("def add(a, b)\n  total = a + b\n  total\nend", "def add(a, b)"),
         ("def self.empty?\n  @items.none? { |one| one }\nend", "def self.empty?"),
         ("private def add(\n  # (one\n  count,\n  name: 'x'\n)\n  @n = count\nend", "private def add( count, name: 'x' )"),
+        ("def add(\n  first:,\n  last:\n)\n  first\nend", "def add( first:, last: )"),
+        ("def add(a = '(',\n        b = \"#{a})\")\n  a\nend", "def add(a = '(', b = \"#{a})\")"),
         ("def add a,\n    b\n  a + b\nend", "def add a, b"),
         ("def f(a,  # one (\n      b):  # two\n    return a", "def f(a,  # one ( b):  # two"),
         ("int f(int a, /* one */\n      // two\n      int b)\n{\n}", "int f(int a, /* one */ int b)"),
