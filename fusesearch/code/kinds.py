@@ -11,6 +11,7 @@ FileKind = Literal["code", "test", "docs", "config", "other"]
 _CODE = re.compile(
     r"pyi?|pyw|pyx|pxd|[mc]?jsx?|mjs|tsx?|java|go|rs|c|h|cc|cpp|cxx|hh|hpp|hxx|cs|rb|php|kts?|swift|scala|mm?|lua|p[lm]"
     r"|sh|bash|sql|r|jl|dart|exs?|[eh]rl|hs|clj|vue|svelte"
+    r"|zig|nim|groovy|cr|fsx?|vb|mli?|elm|sol|proto|graphql|tf|nix|gd|coffee|cuh?|f90|ps1|cljs"
 )
 _DOCS = re.compile(r"md|rst|txt|adoc|asciidoc|tex|rdoc|org|textile")
 _CONFIG = re.compile(r"toml|cfg|ini|ya?ml|json5?|lock|in|conf|properties|xml|gradle|cmake|mk|env")

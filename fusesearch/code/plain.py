@@ -11,6 +11,9 @@ BRACED = (".java", ".cs", ".kt", ".kts", ".swift", ".scala", ".groovy", ".dart",
 HASHES = (".rb", ".rake", ".ex", ".exs", ".sh", ".bash", ".pl", ".pm", ".r", ".jl", ".py", ".php")
 """Suffixes of languages with comments after ``#``."""
 
+DASHES = (".lua", ".sql", ".hs", ".elm")
+"""Suffixes of languages with comments after ``--``, whose strings stay."""
+
 RUBY = (".rb", ".rake")
 """Suffixes of languages whose calls may have no brackets."""
 
@@ -22,6 +25,8 @@ _STRING = r"\"(?:[^\"\\\n]|\\.)*\""
 def without_text(source: str, path: str) -> str:
     """A source with blanks in the place of its comments and strings, at equal length."""
     path = path.lower()
+    if path.endswith(DASHES):
+        return re.sub(r"--[^\n]*", lambda match: " " * len(match[0]), source)
     quoted = _CHARACTER if path.endswith((".go", *BRACED)) else _QUOTED
     comments = r"(?<![\w$])\#[^\n]*" if path.endswith(HASHES) else r"/\*.*?(?:\*/|\Z)|//[^\n]*"
     if path.endswith(".php"):

@@ -100,6 +100,19 @@ _FORMS: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
             r"[ \t]+NAME[?!]?(?:<[^\n]*?>)?\([^{}\n]*\)[ \t]*:[^{\n]*$",
         ),
     ),
+    ((".vue", ".svelte"), (r"[ \t]+(?:async[ \t]+)?NAME\([^\n]*\)[ \t]*\{", r"[ \t]+(?:const|let|var)[ \t]+NAME\b")),
+    (
+        (".sql",),
+        (
+            r"(?i:[ \t]*create[ \t]+(?:or[ \t]+replace[ \t]+)?(?:\w+[ \t]+){1,3}?(?:if[ \t]+not[ \t]+exists[ \t]+)?"
+            r"(?:\w+\.)?NAME\b)",
+        ),
+    ),
+    ((".hs", ".elm"), (r"NAME[ \t]*::?[ \t]", r"(?:newtype|data|class|instance|type)[ \t]+(?:[^\n=]*[ \t])?NAME\b")),
+    (
+        (".ml", ".mli", ".fs", ".fsx"),
+        (r"[ \t]*(?:let|val|type|module|and|member)[ \t]+(?:rec[ \t]+|inline[ \t]+)*(?:\w+\.)?NAME\b",),
+    ),
     (
         (".php",),
         (
@@ -118,7 +131,25 @@ _FORMS: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
         ),
     ),
     (
-        (".ex", ".exs", ".lua", ".sh", ".bash", ".pl", ".pm", ".r", ".jl", ".clj", ".hs", ".erl", ".zig", ".nim", ".sql"),
+        (
+            ".ex",
+            ".exs",
+            ".lua",
+            ".sh",
+            ".bash",
+            ".pl",
+            ".pm",
+            ".r",
+            ".jl",
+            ".clj",
+            ".hs",
+            ".erl",
+            ".zig",
+            ".nim",
+            ".cr",
+            ".gd",
+            ".coffee",
+        ),
         (
             r"[ \t]*(?:(?:local|pub|export)[ \t]+)*(?:def\w*|function|fn|sub|proc|func|macro|@)[ \t]*(?:[\w.]+[.:])?NAME\b",
             r"(?:(?:local|pub|my|our|const|var|let)[ \t]+)*(?:\w+\.)?NAME[ \t]*(?:<-|:?=)(?!=)",
@@ -128,7 +159,7 @@ _FORMS: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
         BRACED,
         (r"[ \t]+NAME[ \t]*(?:\(.*\)[ \t]*)?(?:=[ \t]*[^=\n]*)?[,;{]?[ \t]*(?://.*)?$",),  # a constant of an enum
     ),
-]  # fmt: skip
+]
 
 _EXPORTED = r"export[ \t]+(?:declare[ \t]+)?(?:const|let|var)[ \t]+NAME\b"
 

@@ -273,6 +273,17 @@ struct App {
 app.start(80)
 """,
     "core/Show.scala": "object Show {\n  def fromText[A](text: String): Show[A] =\n    parse(text)\n}\n",
+    "web/Form.vue": "<script>\nexport default {\n  methods: {\n    onSave() {\n      return 1\n    },\n  },\n}\n</script>\n",
+    "db/schema.sql": (
+        "-- create table later (id int);\nCREATE TABLE IF NOT EXISTS shop.users (id int);\n"
+        "create or replace function total_of() returns int;\n"
+    ),
+    "src/größe.kt": "fun größe() = 1\n",
+    "src/Add.hs": "addTwo :: Int -> Int\naddTwo x = x + 2\n",
+    "src/add.zig": "pub fn addOne(x: i32) i32 {\n    return x;\n}\n",
+    "lib/eval.ml": "let rec evaluate x = x\n",
+    "lib/check.ex": "defmodule Shop.Check do\n  def run_all(x), do: x\nend\n",
+    "lib/deep.lua": "-- function later\nfunction deep.compare(a, b)\nend\n",
     "app/Main.kt": """\
 typealias Name = String
 val routes = module {
@@ -328,6 +339,16 @@ def more(tmp_path):
         ("App.start", "Sources/App.swift:3"),
         ("Show.fromText", "core/Show.scala:2"),
         ("routes", "app/Main.kt:2"),
+        ("größe", "src/größe.kt:1"),
+        ("onSave", "web/Form.vue:4"),
+        ("users", "db/schema.sql:2"),
+        ("total_of", "db/schema.sql:3"),
+        ("addTwo", "src/Add.hs:1"),
+        ("addOne", "src/add.zig:1"),
+        ("evaluate", "lib/eval.ml:1"),
+        ("Shop.Check", "lib/check.ex:1"),
+        ("run_all", "lib/check.ex:2"),
+        ("deep.compare", "lib/deep.lua:2"),
     ],
 )
 def test_declarations_and_classes_of_every_language(more, tmp_path, name, place):
