@@ -8,12 +8,19 @@ from collections.abc import Sequence
 MAX_HEADER = 12  # lines
 LINE_CHARS = 300
 _MARK = re.compile(r"@[\w.:]+|#?\[")
+_COMMENT = re.compile(r"//|/?\*|#(?!\[)")
+_STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
+_HASH = re.compile(r"(?:^|\s)#")
+_DEF = re.compile(r"\s*(?:[a-z_]+\s+){0,3}def\b")
+"""Of Ruby, where nothing ends a head but its brackets, and of Python."""
 
 
 def signature(lines: Sequence[str], start: int, end: int) -> str:
-    """The head of the function on lines ``start`` to ``end`` (from 1) on one line, without decorators and its body."""
+    """The head of the function on lines ``start`` to ``end`` (from 1) on one line, without decorators, comments and its body."""
     first, last = head(lines, start, end)
-    return " ".join(filter(None, (line.strip() for line in lines[first - 1 : last])))[:LINE_CHARS].rstrip("{ ")
+    texts = [line.strip() for line in lines[first - 1 : last]]
+    kept = [text for number, text in enumerate(texts) if text and not (number and _COMMENT.match(text))]
+    return " ".join(kept)[:LINE_CHARS].rstrip("{ ")
 
 
 def head(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
@@ -24,8 +31,16 @@ def head(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
         first = after
     first = first if first <= limit else start
     last = limit = min(first + MAX_HEADER - 1, limit)
+    depth, is_def = 0, _DEF.match(lines[first - 1]) if first <= len(lines) else None
     for number in range(first, limit + 1):
         line = lines[number - 1]
+        code = _HASH.split(_STRING.sub("", line))[0] if is_def else line
+        depth += sum(code.count(mark) for mark in "([{") - sum(code.count(mark) for mark in ")]}")
+        if is_def and depth <= 0 and not code.rstrip().endswith(("\\", ",")):
+            last = number
+            break
+        if is_def and depth > 0:  # in Ruby, `limit:` is a parameter
+            continue
         if line.rstrip().endswith(("{", ":", ";", "=>")) or " {" in line or line.count(")") > line.count("("):
             last = number
             break

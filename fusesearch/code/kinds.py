@@ -11,6 +11,7 @@ FileKind = Literal["code", "test", "docs", "config", "other"]
 _CODE = re.compile(
     r"pyi?|pyw|pyx|pxd|[mc]?jsx?|mjs|tsx?|java|go|rs|c|h|cc|cpp|cxx|hh|hpp|hxx|cs|rb|php|kts?|swift|scala|mm?|lua|p[lm]"
     r"|sh|bash|sql|r|jl|dart|exs?|[eh]rl|hs|clj|vue|svelte"
+    r"|zig|nim|groovy|cr|fsx?|vb|mli?|elm|sol|proto|graphql|tf|nix|gd|coffee|cuh?|f90|ps1|cljs"
 )
 _DOCS = re.compile(r"md|rst|txt|adoc|asciidoc|tex|rdoc|org|textile")
 _CONFIG = re.compile(r"toml|cfg|ini|ya?ml|json5?|lock|in|conf|properties|xml|gradle|cmake|mk|env")
@@ -31,7 +32,8 @@ _TEST_NAME = re.compile(
     r"tests?|test_.*|.*_(tests?|spec|unittest)|conftest|(spec|rails)_helper|.*\.(test|spec)|.*[a-z](Test|Tests|IT|Spec)",
     re.DOTALL,
 )
-_TEST_PROJECT = re.compile(r".*\.(Unit|Integration)?Tests?", re.IGNORECASE | re.DOTALL)
+_TEST_PROJECT = re.compile(r".*\.(Unit|Integration)?Tests?(\..*)?", re.IGNORECASE | re.DOTALL)
+_TESTS_OF = re.compile(r"[A-Z]\w*[a-z0-9]Tests")
 _TEST_SOURCES = re.compile(r"test|[a-z]\w*Test")
 _DOC_NAME = re.compile(r"(readme|licen[cs]e|changelog|changes|authors|contributors|contributing|news|history|notice|copying)\b.*")
 _CONFIG_NAME = re.compile(
@@ -92,9 +94,12 @@ def _is_test(file: _Parts) -> bool:
 
 
 def _in_tests(folders: list[str]) -> bool:
-    """Whether folders are test sources of Gradle or Maven (``src/jvmTest``) or a .NET test project (``Name.Tests``)."""
+    """Whether folders are test sources of Gradle or Maven (``src/jvmTest``), or a test project of .NET (``Name.Tests``,
+    ``UnitTests``) or Xcode (``NameTests``)."""
     sources = any(above == "src" and _TEST_SOURCES.fullmatch(folder) for above, folder in pairwise(folders))
-    return sources or any("." in folder and _TEST_PROJECT.fullmatch(folder) for folder in folders)
+    return sources or any(
+        ("." in folder and _TEST_PROJECT.fullmatch(folder)) or _TESTS_OF.fullmatch(folder) for folder in folders
+    )
 
 
 def is_foreign(path: str) -> bool:

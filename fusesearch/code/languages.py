@@ -10,7 +10,9 @@ The rules follow those for Python (:mod:`fusesearch.code.functions`):
 - In JavaScript, TypeScript and Go, an anonymous function that is assigned to a name takes that name, also through the calls
   that it is handed to: ``const Row = memo(function () {})``. Other anonymous functions are transparent: a named function
   inside a callback or a module wrapper counts for itself.
-- A macro's call with a body, such as ``TEST(suite, name) {}``, has the name of the macro.
+- A macro's call with a body has the name that the call says, if it says one: ``METHOD(Cart, total) {}`` is ``Cart.total``,
+  ``SYSCALL(read, int, fd) {}`` is ``read`` (:func:`fusesearch.code.readings.named_by_macros`). ``SCENARIO("adds") {}`` has the
+  name of the macro.
 - Decorators, attributes, annotations and template headers belong to it; comments above it do not.
 """
 
@@ -179,6 +181,8 @@ def _c_parts(node: Any) -> str:
         scope = node.child_by_field_name("scope")
         parts += [_c_simple(scope)] if scope is not None else []
         node = node.child_by_field_name("name")
+    if any(part.startswith("template<") for part in parts):  # a broken source: a class up to the next function
+        return ""
     return ".".join(filter(None, [*parts, _c_simple(node)]))
 
 
@@ -335,7 +339,8 @@ LANGUAGES: dict[str, Language] = {
         (".java",),
         _all("method_declaration constructor_declaration compact_constructor_declaration", with_body),
         _all(
-            "class_declaration interface_declaration enum_declaration record_declaration annotation_type_declaration",
+            "class_declaration interface_declaration enum_declaration enum_constant record_declaration"
+            " annotation_type_declaration",
             by_name,
         ),
         _C_COMMENTS,

@@ -35,6 +35,13 @@ def blank(text: bytes) -> bytes:
     return re.sub(rb"[^\n]", b" ", text)
 
 
+def written(text: bytes, over: bytes) -> bytes:
+    """``over`` blanked out with ``text`` in it, on the first line that has room; without the text if none has."""
+    blanks = blank(over)
+    start = blanks.find(b" " * len(text))
+    return blanks if start < 0 else blanks[:start] + text + blanks[start + len(text) :]
+
+
 _MODULE = re.compile(rb"^[ \t]*(?P<macro>(?:export[ \t]+)?(?:module\b[^\n;(]*|import[ \t]+[\w.:<\"][^\n;(]*);)", re.MULTILINE)
 _EXPORTED = re.compile(rb"^[ \t]*export\s*\{", re.MULTILINE)
 _EXPORT = re.compile(rb"^[ \t]*(?P<macro>export[ \t]+)(?=[A-Za-z_\[])", re.MULTILINE)
@@ -50,7 +57,7 @@ def newer_cpp(data: bytes) -> bytes:
         data = _EXPORT.sub(blanked, data)
     for pattern in (_SIGNALS, _THIS):
         data = pattern.sub(blanked, data)
-    return _CONSTEVAL.sub(lambda match: b"(1)".ljust(len(match[0])), data)
+    return _CONSTEVAL.sub(lambda match: written(b"(1)", match[0]), data)
 
 
 _EXTENSION = re.compile(rb"^[ \t]*extension\s*(?:<[^{};\n]*>)?\s*\([^{};]*\)[^{};]*\{", re.MULTILINE)
@@ -61,7 +68,7 @@ _REF_STRUCT = re.compile(rb"\ballows\s+ref\s+struct\b")
 def newer_csharp(data: bytes) -> bytes:
     """Without the blocks of C# 14's extensions, whose members are the class's; directives of scripts; ``allows ref struct``."""
     data = _CSHARP_SCRIPT.sub(blanked, _without_blocks(data, _EXTENSION))
-    return _REF_STRUCT.sub(lambda match: b"class".ljust(len(match[0])), data)
+    return _REF_STRUCT.sub(lambda match: written(b"class", match[0]), data)
 
 
 def _without_blocks(data: bytes, header: re.Pattern[bytes]) -> bytes:

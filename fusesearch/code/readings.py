@@ -7,12 +7,13 @@ alone on its line, or syntax newer than the grammar take it the functions after 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
-from fusesearch.code.newer import LITERAL, RUST_STRATEGIES, blank, blanked, newer, newer_cpp, newer_csharp
+from fusesearch.code.newer import LITERAL, RUST_STRATEGIES, blank, blanked, newer, newer_cpp, newer_csharp, written
+from fusesearch.code.spans import FunctionSpan
 
 BRANCHES = 4
 """Most branches of one ``#if`` that are read."""
@@ -134,6 +135,7 @@ _TYPE_ARGUMENT = re.compile(rb"(?<=[,(])(?P<macro>\s*(?:struct|union|enum)\s)(?=
 _POINTER = re.compile(rb"\((?P<macro>\s*[A-Z][A-Z0-9_]{2,})\s*\*\s*\w+\s*\)\s*\(")
 _WORDS = re.compile(rb"\w+\s+[A-Za-z_]")
 _MAX_ARGUMENTS = 4_000
+_MAX_ARGUMENT_LINES = 60
 _IN_WORDS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 _TEMPLATE = re.compile(rb"\btemplate\s*<[^;{}]*$")
 _HEAD = re.compile(rb"[A-Za-z_][\w:]*(?:<[^;{}]*?>)?\s*(?:final\s*)?(?::(?!:)|\{)")
@@ -238,7 +240,7 @@ def _replace(source: bytearray, macro: re.Match[bytes], language: str) -> None:
         end += after.index(b":") + 1
     elif not begins or not _ALONE.match(after) or mark in _CONTINUED or following[:1] in _CONTINUES:  # Q_OBJECT
         return
-    source[start:end] = text + blank(bytes(source[start + len(text) : end]))
+    source[start:end] = written(text, bytes(source[start:end]))
 
 
 def _arguments(source: bytearray, position: int) -> int:
@@ -250,6 +252,43 @@ def _arguments(source: bytearray, position: int) -> int:
         if not depth:
             return index + 1
     return position
+
+
+_CALLED_MACRO = re.compile(r"[A-Z][A-Z0-9_]{2,}")
+_WITH_OWNER = re.compile(r"TEST|METHOD|BENCHMARK|FIXTURE")
+"""Macros whose first argument is what holds the function: ``METHOD(Cart, total)``."""
+_IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
+_BEFORE = re.compile(rb"[;{}]|\b(?:public|private|protected)\s*:(?!:)")
+_LINKAGE = re.compile(rb"(?:\s|\b(?:static|inline|extern(?:\s+\"C\")?)\b)*")
+
+
+def named_by_macros(spans: Iterable[FunctionSpan], data: bytes) -> Iterator[FunctionSpan]:
+    """The functions of a C or C++ source, those that are a macro's call with a body by the name that its arguments give."""
+    lines = data.split(b"\n")
+    for span in spans:
+        holder, _, macro = span.name.rpartition(".")
+        named = ""
+        if _CALLED_MACRO.fullmatch(macro) and holder.rpartition(".")[2] != macro:  # no constructor
+            named = _called(lines, span, macro)
+        yield FunctionSpan(span.start, span.end, ".".join(filter(None, [holder, named]))) if named else span
+
+
+def _called(lines: list[bytes], span: FunctionSpan, macro: str) -> str:
+    """``Cart.total`` of ``METHOD(Cart, total) {``; empty for a function of this name, and without a name in the arguments."""
+    head = b"\n".join(lines[span.start - 1 : min(span.end, span.start + _MAX_ARGUMENT_LINES)])
+    text = bytearray(LITERAL.sub(lambda found: blank(found[0]) if found[0][:1] == b"/" else found[0], head))
+    match = re.compile(rb"\b" + macro.encode() + rb"\b").search(text)
+    end = _arguments(text, match.end()) if match else 0
+    if match is None or end == match.end() or text[end:].lstrip()[:1] not in (b"{", b"("):
+        return ""
+    before = _BEFORE.split(text[: match.start()])[-1]
+    if not _LINKAGE.fullmatch(before) and text[end:].lstrip()[:1] != b"(":
+        return ""  # void DRAW(Canvas) {
+    inside = bytes(text[text.index(b"(", match.end()) + 1 : end - 1])
+    names = [part.decode() for part in takewhile(_IDENTIFIER.fullmatch, map(bytes.strip, inside.split(b",")))]
+    if _WITH_OWNER.search(macro):
+        return "" if b'"' in inside else ".".join(names)
+    return names[0] if names else ""
 
 
 _RUST_MACRO = re.compile(rb"[\w:]+![ \t]*(?:\w+\s*)?(?P<open>[{(])")

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from fusesearch.code.languages import LANGUAGES, Language, bare, bound_name, by_name, last_name, text_of
-from fusesearch.code.readings import open_macro, other_branches, readings
+from fusesearch.code.readings import named_by_macros, open_macro, other_branches, readings
 from fusesearch.code.spans import FunctionSpan
 
 _NESTED = frozenset({"object", "class"})
@@ -66,6 +66,8 @@ def read_source(data: bytes, language: str, whole: bool = True) -> Source:
                     spans.append(span)
                 elif len(met) == 1 and met[0].end < span.end and (met[0].start, met[0].name) == (span.start, span.name):
                     spans[spans.index(met[0])] = span  # whose last brace is in another branch
+    if language in ("c", "cpp"):
+        spans = list(named_by_macros(spans, data))
     if not whole:
         return Source(sorted(spans), [], [])
     unread = [(node.start_point[0] + 1, node.end_point[0] + 1) for node in _faults(tree)]

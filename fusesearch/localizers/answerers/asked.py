@@ -74,7 +74,7 @@ def _split(asked: Asked) -> Asked | None:
 
 def _plain(text: str) -> tuple[str, dict[str, str]]:
     """The text in small letters without words that say nothing, and what stands in quotes by its placeholder."""
-    text = " ".join(text.split())
+    text = _TYPES.sub("", " ".join(text.split()))
     text = re.sub(r"[\u2018\u2019]", "'", text)
     text = re.sub(r"[\u201c\u201d\u00ab\u00bb]", '"', text)
     quoted: dict[str, str] = {}
@@ -108,7 +108,10 @@ def _plain(text: str) -> tuple[str, dict[str, str]]:
 
 def _clean(name: str) -> str:
     name = re.sub(r"\([^()]*\)$", "", name.strip().strip("`'\""))
-    name = name.removeprefix("/repo/").removeprefix("@").rstrip("?!")
+    name = _TYPES.sub("", name.removeprefix("/repo/").removeprefix("@").rstrip("?!"))
+    if "\\" in name or "(*" in name or "->" in name or ".prototype." in name:
+        name = re.sub(r"^\\", "", re.sub(r"\(\*?(\w+)\)(?=\.)", r"\1", name)).replace(".prototype.", ".")
+        name = re.sub(r"\\|->", ".", name)
     return name if re.search(r"\.pyi?::", name) else re.sub(r"::|#", ".", name)  # `A::b` and `A#b` of other languages
 
 
@@ -133,7 +136,11 @@ _POLITE = re.compile(
     r"|(?:i|we) (?:want|need|would like) to (?:know|find|see)|do you know|please)? ?,? ?",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?:(?:[\w.\-]+/)*[\w\-]+\.pyi?::)?[^\W\d]\w*(?:(?:\.|::|#)[^\W\d]\w*)*", re.ASCII)
+_NAME = re.compile(
+    r"(?:(?:[\w.\-]+/)*[\w\-]+\.pyi?::)?[^\W\d]\w*(?:(?:\.|::|#)[^\W\d]\w*)*(?:(?<=operator)(?:\[\]|[-+*/%^&|~!=<>]{1,3}))?"
+)
+_TYPES = re.compile(r"(?<=\w)<(?=[\w\s,.?*&:\[\]<>]*>)[A-Za-z][\w\s,.?*&:\[\]]*(?:<[\w\s,.?*&:\[\]<>]*>[\w\s,.?*&:\[\]]*)*>")
+"""Type arguments and parameters: of ``Box<T>``."""
 
 _NO_VERB = (
     r"(?!(?:defined|declared|implemented|located|found|kept|written|coming|called|invoked|instantiated|overridden|reimplemented"

@@ -1,25 +1,25 @@
 """Where a name is defined and who calls it, in other languages than Python: by the name alone, from the ranker's index.
 
-One definition of the name is an answer. A call of the name may be one of something else that has it, so callers are candidates.
+One definition of the name is an answer: a function, a class, else a line that declares it
+(:mod:`fusesearch.localizers.answerers.declared`). A class and its constructors are one definition; a declaration whose
+definition follows is none. A call of the name may be one of something else that has it, so callers are candidates.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from fusesearch.code.plain import C_FAMILY, RUBY, opening, without_text
 from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.core.schema import Location
+from fusesearch.localizers.answerers import declared
 from fusesearch.localizers.answerers.asked import Asked
 from fusesearch.localizers.answerers.certain import Finding
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.search.repository import Repository
-
-RUBY = (".rb", ".rake")
-"""Files whose calls may have no brackets."""
 
 _MARKS = "?!="  # at the end of names in Ruby
 _DEFINING = r"(?:def|function|func|fn)[ \t]+"
@@ -27,6 +27,13 @@ _CLASS = (
     r"^[ \t]*(?:[\w@]+(?:\([\w ]*\))?[ \t]+){0,5}?"
     r"(?:class|struct|interface|trait|enum|union|record|object|protocol|module|type)[ \t]+"
 )
+_C_CLASS = r"^[^;()#\n]*\b(?:class|struct|enum|union)\b(?:[ \t]+\w+(?:\([^()]*\))?)*?[ \t]+"
+_C_HEAD = re.compile(r"\s*(?:final\s*)?(?::(?!:)[^;{]*)?\{")
+_DECLARES = re.compile(r"\b(?:fun|func|def|fn|function)\b[^=]*$")
+_BEFORE_CALL = re.compile(
+    r"(?:^|[^\w\s>\])*&?]|=>|->|\b(?:return|new|await|yield|throw|else|in|not|and|or|do|then|case|when|if|unless|try|go|defer))\s*$"
+)
+"""What stands before a call outside functions, and not before a declaration: no type."""
 
 
 def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Finding | None:
@@ -35,53 +42,136 @@ def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Findin
     ``folder`` is where the index lies. Tests are not searched.
     """
     name = asked.names.get("name", "").rpartition("::")[2]
-    if not words_of(name.rpartition(".")[2]):  # such as `_`, or a question about code without a name
+    owner, last = _parts(name)
+    if not words_of(last):  # such as `_`, or a question about code without a name
         return None
     with Index(repository, folder) as index:
-        tree = _Named(index, *name.rpartition(".")[::2])
-        defined = list(tree.defined())
+        tree = _Named(index, owner, last)
+        found = tree.found()
         if asked.kind == "callers" and (calling := list(tree.calling())):
             said = f"These call something named `{tree.last}`, by its name alone; tests are not searched:"
             return Finding(False, said, [], _lines(calling), calling)
-    if not defined:
+        other = [] if found or not owner else _Named(index, "", last).found()
+        prototypes = [] if found or other else list(tree.prototypes())
+        found = found or [one for one in other if _is_in(owner.rpartition(".")[2], one.path, index.source(one.path))]
+    if other and not found:
+        return Finding(False, f"`{name}` is not defined here. `{last}` is:", [], _lines(other), other)
+    if prototypes:
+        return Finding(
+            False, f"`{name}` has no definition here, perhaps a macro's. It is declared:", [], _lines(prototypes), prototypes
+        )
+    if not found:
         return None
-    if asked.kind == "exported" and len(defined) == 1:
-        return Finding(True, "", [f"{defined[0].path}::{defined[0].function}"], _lines(defined))
+    if asked.kind == "exported" and len(found) == 1:
+        return Finding(True, "", [f"{found[0].path}::{found[0].function}"], _lines(found))
     said = {
-        "exported": f"`{name}` has {len(defined)} definitions:",
+        "exported": f"`{name}` has {len(found)} definitions:",
         "callers": f"Nothing calls `{name}` by its name, except perhaps tests, which are not searched. It is defined here:",
     }.get(asked.kind, f"This question has answers in Python alone. `{name}` is defined here:")
-    return Finding(False, said, [], _lines(defined), defined)
+    return Finding(False, said, [], _lines(found), found)
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """What holds a name, and its last part: an operator may have a dot."""
+    owner, dot, operator = name.rpartition(".operator")
+    if dot:
+        return owner, f"operator{operator}"
+    owner, _, last = name.rpartition(".")
+    return owner, last
+
+
+def _is_in(space: str, path: str, source: str) -> bool:
+    """Whether a file is of a package, namespace or module: by its name, its folder's name, or what it says."""
+    *_, folder, name = ["", *path.lower().replace("-", "_").split("/")]
+    says = rf"^[ \t]*(?:namespace|package|module|defmodule|pub mod|mod)[ \t]+(?:[\w.\\:]*[.\\:])?{re.escape(space)}\b"
+    return space.lower() in (folder, name.partition(".")[0]) or re.search(says, source, re.MULTILINE) is not None
 
 
 class _Named:
-    """The functions and classes of a tree that are called ``last`` (in something called ``owner``), and their calls."""
+    """The functions, classes and other declarations of a tree that are called ``last`` (in something called ``owner``)."""
 
     def __init__(self, index: Index, owner: str, last: str) -> None:
         self._index, self._paths = index, [path for path in index.paths if not is_python(path)]
-        self.last, self._whole = last, f"{owner}.{last}" if owner else last
+        self.last, self._owner, self._whole = last, owner, f"{owner}.{last}" if owner else last
+        self._word = words_of(last)[0]
 
-    def defined(self) -> Iterator[Location]:
-        """Functions, nested ones by the outermost function around them, then classes, in path order."""
-        for path, facts in self._having(words_of(self.last)[0]):
-            for span in _functions(facts, *(f"d:{self.last}{mark}" for mark in ("", *_MARKS))):
+    def found(self) -> list[Location]:
+        """The definitions; if there are none, lines that declare the name."""
+        classes, functions = list(self._classes()), list(self._functions())
+        if classes:
+            functions = [one for one in functions if not f".{one.function}".endswith(f".{self.last}.{self.last}")]
+        exported = [] if classes or self._owner else list(self._declared(declared.exporting))
+        return [*functions, *classes, *exported] or list(self._declared(declared.declaring))
+
+    def prototypes(self) -> Iterator[Location]:
+        """Lines outside functions that declare a function of C or C++."""
+        return self._declared(declared.prototyping)
+
+    def calling(self) -> Iterator[Location]:
+        """Functions with a call of the name, in Ruby with the name, and lines outside functions with one."""
+        for path, facts in self._having(f"k:{self.last}", self._word):
+            lines = without_text(self._index.source(path), path).split("\n")
+            call = self._call(path)
+            for span in _with_terms(facts, self._word, f"k:{self.last}"):
+                below = span.name.rstrip(_MARKS).rpartition(".")[2] == self.last  # its own head is not a call
+                numbers = range(span.start + below, min(span.end, len(lines)) + 1)
+                number = next((number for number in numbers if call.search(lines[number - 1])), None)
+                if number is not None:
+                    yield Location(path=path, function=span.name, lines=(number, number))
+            if path.lower().endswith(C_FAMILY):  # there a prototype has the form of a call
+                continue
+            for number in declared.outside(lines, facts.functions):
+                match = call.search(lines[number - 1])
+                before = lines[number - 1][: match.start()] if match else ""
+                if match and _BEFORE_CALL.search(before) and not _DECLARES.search(before):
+                    yield Location(path=path, lines=(number, number))
+
+    def _call(self, path: str) -> re.Pattern[str]:
+        name = rf"(?<!\w)(?<!def )(?<!self\.def ){re.escape(self.last)}(?!\w)"
+        if path.endswith(RUBY):
+            return re.compile(rf"(?<![:@$])(?<!\bdef self\.){name}[?!]?(?!:(?!:)|[ \t]*(?:\|\|)?=(?![=~>]))")
+        return re.compile(rf"(?<!\bfun )(?<!\bfunc )(?<!\bfunction )(?<!\bfn ){name}{opening(path)}")
+
+    def _functions(self) -> Iterator[Location]:
+        """Functions, nested ones by the outermost function around them, in path order."""
+        for path, facts in self._having(self._word):
+            for span in _with_terms(facts, *(f"d:{self.last}{mark}" for mark in ("", *_MARKS))):
                 name = span.name.rstrip(_MARKS)
                 if f".{name}".endswith(f".{self._whole}"):
                     yield from self._lines_with("", path, span)[:1]
-                elif self._whole == self.last != name.rpartition(".")[2]:
+                elif not self._owner and self.last != name.rpartition(".")[2]:
                     yield from self._lines_with(_DEFINING, path, span)[:1]
-            if self._whole == self.last:
-                yield from self._lines_with(_CLASS, path, FunctionSpan(1, sys.maxsize, self.last))
 
-    def calling(self) -> Iterator[Location]:
-        """Functions with a call of the name; in Ruby with the name."""
-        word = words_of(self.last)[0]
-        for path, facts in self._having(f"k:{self.last}", word):
-            ruby = path.endswith(RUBY)
-            for span in _functions(facts, word if ruby else f"k:{self.last}"):
-                below = span.name.rstrip(_MARKS).rpartition(".")[2] == self.last  # its own head is not a call
-                body = FunctionSpan(span.start + below, span.end, span.name)
-                yield from self._lines_with("", path, body, r"[?!]?" if ruby else r"[?!]?[ \t]?\(")[:1]
+    def _classes(self) -> Iterator[Location]:
+        """Classes; in C and C++ those with a body, not what is declared ahead of it."""
+        for path, facts in self._having(self._word):
+            source = self._index.source(path)
+            if self.last not in source:
+                continue
+            in_c = path.lower().endswith(C_FAMILY)
+            pattern = re.compile(rf"{_C_CLASS if in_c else _CLASS}(?<!\w){re.escape(self.last)}(?!\w)", re.MULTILINE)
+            text = without_text(source, path)
+            starts = [match.end() for match in pattern.finditer(text) if not in_c or _C_HEAD.match(text, match.end())]
+            numbers = [text.count("\n", 0, start) + 1 for start in starts]
+            if self._owner and numbers:
+                numbers = self._owned(text.split("\n"), facts, numbers)
+            yield from (Location(path=path, function=self._whole, lines=(number, number)) for number in numbers)
+
+    def _owned(self, lines: list[str], facts: Facts, numbers: list[int]) -> list[int]:
+        """The lines of those classes that stand in the owner: by the names of their functions, or by indentation."""
+        starts = [span.start for span in facts.functions if f".{self._whole}." in f".{span.name}"]
+        before = [number for number in numbers if starts and number <= starts[0]][-1:]
+        return before or declared.within(lines, numbers, self._owner.rpartition(".")[2])
+
+    def _declared(self, found_by: declared.Finder) -> Iterator[Location]:
+        """Lines outside functions that declare the name."""
+        last = self._owner.rpartition(".")[2]
+        for path, facts in self._having(self._word):
+            source = self._index.source(path)
+            lines = (source if path.endswith(".php") else without_text(source, path)).split("\n")  # define('NAME', 1)
+            numbers = list(found_by(path, lines, facts.functions, self.last))
+            for number in declared.within(lines, numbers, last) if last else numbers:
+                yield Location(path=path, function=self._whole, lines=(number, number))
 
     def _having(self, *terms: str) -> Iterator[tuple[str, Facts]]:
         wanted = {*map(term, terms)}
@@ -92,11 +182,11 @@ class _Named:
         """The lines of a span that have the name between ``before`` and ``after``."""
         pattern = re.compile(rf"{before}(?<!\w){re.escape(self.last)}(?!\w){after}")
         lines = self._index.source(path).split("\n")[span.start - 1 : span.end]
-        numbers = [number for number, line in enumerate(lines, span.start) if pattern.search(line)]
+        numbers = [number for number, line in enumerate(lines, span.start) if self.last in line and pattern.search(line)]
         return [Location(path=path, function=span.name, lines=(number, number)) for number in numbers]
 
 
-def _functions(facts: Facts, *texts: str) -> list[FunctionSpan]:
+def _with_terms(facts: Facts, *texts: str) -> list[FunctionSpan]:
     """The functions that have one of some terms."""
     places, spans = [place for text in texts if (place := facts.find(term(text))) >= 0], facts.functions
     return [spans[number] for number in sorted({number for place in places for number, _ in facts.functions_with(place)})]

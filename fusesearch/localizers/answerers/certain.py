@@ -236,7 +236,7 @@ class _Finder:
                     break
         found = [one for one in found if not callables or _may_be_called(one)] or found
         if not found:
-            none = "no function or class has that name, nor a variable in Python"
+            none = "no function, class, constant or variable has that name"
             where = f"it comes from outside: {outside[0].name}" if outside else none
             raise Unclear(f"`{name}` is not defined here: {where}.")
         return list(dict.fromkeys(found))

@@ -148,16 +148,19 @@ def _add_places(matches: Matches, found: list[Candidate]) -> None:
     for candidate in found:
         by_path[candidate.path].append(candidate)
     for depth, (frame, files) in enumerate(matches.frames):
-        for candidate in (candidate for file in files for candidate in by_path[matches.paths[file]]):
+        there = [candidate for file in files for candidate in by_path[matches.paths[file]]]
+        named = [frame.name is not None and bare(frame.name) == one.lines.name.rpartition(".")[2] for one in there]
+        exact = any(same and frame.line in one.lines for one, same in zip(there, named, strict=True))
+        for candidate, same in zip(there, named, strict=True):
             span = candidate.lines
-            same = frame.name is not None and bare(frame.name) == span.name.rpartition(".")[2]
             near = abs((span.start + span.end) / 2 - frame.line) < 300
             if same or (frame.line in span and not frame.name):
                 value = (1.0 if near else 0.5) / (1 + depth) / len(files)
                 columns = candidate.columns
                 columns["frame"] = max(columns.get("frame", 0.0), value)
                 columns["frame_last"] = max(columns.get("frame_last", 0.0), float(depth == 0) * value)
-                candidate.reasons.append((4 * value, in_frame(depth)))
+                if not exact or frame.line in span:  # of many methods of that name
+                    candidate.reasons.append((4 * value, in_frame(depth)))
     for mentioned, line, link in matches.evidence.paths:
         if not line:
             continue

@@ -29,6 +29,11 @@ MAX_CALLING = 3
 _CALLED = re.compile(r"([^\W\d]\w*)[ \t]?\(")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _INSTALLED = re.compile(r"/(?:site|dist)-packages/|/node_modules/")
+_PACKAGE = re.compile(
+    r"(?:(?:.*/)?registry/src/[^/]+/|(?:.*/)?gems/|(?:.*/)?pkg/mod/(?:[^@]*/)?|\A)"
+    r"(?P<name>[\w.+-]+?)(?:-|@v)\d+\.\d+[^/]*/(?P<inside>.+\.(?:rs|go|rb))"
+)
+"""The path of a file of a package that Cargo, Go or RubyGems put beside its version."""
 
 
 @dataclass
@@ -172,18 +177,24 @@ class Resolver:
         """Files that share the most trailing parts with a path, which can be of another machine; at least two where both have.
 
         Where a package is installed, all parts below that folder; of a ``link``, which can be of another repository, all but one.
+        A file of a package with a version is in a folder of its name, or this is the package.
         """
-        *_, inside = _INSTALLED.split(mentioned)
-        parts = [part for part in inside.split("/") if part not in ("", ".", "..", "~")]
-        least = len(parts) - 1 if link else len(parts) if inside != mentioned else min(2, len(parts))
+        if package := _PACKAGE.fullmatch(mentioned):
+            inside = tuple(package["inside"].split("/"))
+            ends = ((package["name"], *inside), (package["name"].replace("_", "-"), *inside))
+            own = [(number, tuple(self._parts[number])) for number in self._by_name.get(inside[-1], [])]
+            return [number for number, parts in own if parts == inside or parts[-len(inside) - 1 :] in ends]
+        *_, below = _INSTALLED.split(mentioned)
+        parts = [part for part in below.split("/") if part not in ("", ".", "..", "~")]
+        least = len(parts) - 1 if link else len(parts) if below != mentioned else min(2, len(parts))
         best = 0
         found: list[int] = []
         for number in self._by_name.get(parts[-1], []) if parts else []:
-            own = self._parts[number]
+            there = self._parts[number]
             shared = 0
-            while shared < min(len(parts), len(own)) and parts[-1 - shared] == own[-1 - shared]:
+            while shared < min(len(parts), len(there)) and parts[-1 - shared] == there[-1 - shared]:
                 shared += 1
-            if shared >= max(best, min(least, len(own)), 1):
+            if shared >= max(best, min(least, len(there)), 1):
                 found = [*found, number] if shared == best else [number]
                 best = shared
         return found

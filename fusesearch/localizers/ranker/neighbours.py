@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from fusesearch.code.calls import CallGraph
 from fusesearch.code.modules import outlines_of
+from fusesearch.code.plain import RUBY, opening, ruby_calls, without_text
 from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.localizers.ranker.columns import is_common
 from fusesearch.localizers.ranker.facts import term, words_of
@@ -31,10 +32,22 @@ MAX_SAME = 200
 MAX_FOLLOWED = 30
 """Python functions whose calls are followed to tell who calls a function."""
 
-_CALLED = re.compile(r"([^\W\d]\w*)[ \t]?[?!]?[ \t]?(?:::<[^<>()]*>)?\(")
-_BARE = re.compile(r"[^\W\d]\w*[?!]?")  # Ruby calls without brackets
+_NAME = r"([^\W\d]\w*)"
 _NEED_OBJECTS = (".py", ".go", ".php", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
-_RUBY = (".rb", ".rake")
+_TYPED = (".cs", ".kt", ".kts", ".ts", ".tsx", ".mts", ".cts", ".rs", ".java", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx")
+"""Suffixes of languages with calls that have type arguments or a block before their brackets, which the index has as words."""
+
+_CORE_OF_RUBY = frozenset(
+    (
+        "all?", "any?", "append", "call", "clear", "close", "collect", "count", "delete", "delete_if", "detect", "dup",
+        "each", "each_with_index", "empty?", "fetch", "find", "first", "flatten", "freeze", "hash", "include?", "inject",
+        "inspect", "key?", "keys", "last", "length", "lines", "map", "max", "merge", "min", "name", "new", "none?", "open",
+        "pop", "puts", "push", "read", "reject", "replace", "reverse", "select", "send", "shift", "size", "sleep", "sort",
+        "split", "strip", "sum", "tap", "to_a", "to_h", "to_i", "to_s", "to_sym", "uniq", "update", "values", "write", "zip",
+    )
+)  # fmt: skip
+"""Methods of Ruby's own classes: a call of one in another file says nothing of whose it is."""
+
 _CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
 
 
@@ -60,6 +73,7 @@ class Neighbours:
         own = [_callable_name(spot) for spot in functions]
         self._defined: dict[str, list[Spot]] = defaultdict(list)
         self._calling: dict[str, list[Spot]] = defaultdict(list)
+        self._mentioning: dict[str, list[Spot]] = defaultdict(list)
         self._scan(index, list(dict.fromkeys([*own, *(name for names in self._names.values() for name in names)])), own)
 
     def callees(self, spot: Spot) -> list[Spot]:
@@ -77,7 +91,11 @@ class Neighbours:
         """Functions that call this one: those of its file first, then those nearest in the tree."""
         name = _callable_name(spot)
         calling = sorted(
-            (other for other in self._calling[name] if other != spot and family(other.path) == family(spot.path)),
+            (
+                other
+                for other in dict.fromkeys([*self._calling[name], *self._mentioning[name]])
+                if other != spot and family(other.path) == family(spot.path)
+            ),
             key=lambda other: (*_distance(spot.path, other.path), other.path, other.span),
         )
         found: list[Spot] = []
@@ -85,7 +103,7 @@ class Neighbours:
             if len(found) == CALLERS:
                 break
             followed = is_python(other.path) and tried < MAX_FOLLOWED and spot.entity in self._followed(other)
-            if (followed or self._by_name(name, other) == spot) and self._mentions(other, name):
+            if (followed or self._by_name(name, other) == spot) and self._calls(other, name):
                 found.append(other)
         return found
 
@@ -93,10 +111,11 @@ class Neighbours:
         """Where the names are defined, and which functions may call those of ``own``."""
         defined = {term(key): name for name in names for key in (f"d:{name}", *(f"q:{name}.{made}" for made in _CONSTRUCTORS))}
         calling = {term(f"k:{name}"): name for name in own}
-        loosely = calling | {term(words[0]): name for name in own if (words := words_of(name))}
+        words = {term(words[0]): name for name in own if (words := words_of(name))}
         for path, facts in index.facts(index.paths):
-            calls = loosely if path.endswith(_RUBY) else calling
-            here = {**defined, **calls}.keys() & facts.terms
+            calls = calling | words if path.endswith(RUBY) else calling
+            mentions = words if path.endswith(_TYPED) else {}
+            here = {**defined, **calls, **mentions}.keys() & facts.terms
             spans = facts.functions if here else []
             for key in here:
                 for number, _ in facts.functions_with(facts.find(key)):
@@ -105,17 +124,30 @@ class Neighbours:
                         self._keep(self._defined[name], spot)
                     if name := calls.get(key):
                         self._keep(self._calling[name], spot)
+                    if name := mentions.get(key):
+                        self._keep(self._mentioning[name], spot)
 
     def _keep(self, found: list[Spot], spot: Spot) -> None:
         if len(found) < MAX_SAME:
             found.append(spot)
 
     def _called(self, spot: Spot) -> Iterator[str]:
-        """Names that a function calls, or in Ruby all that it has, which may be calls."""
-        text = "\n".join(self._lines(spot.path)[spot.span.start - 1 : spot.span.end])
-        pattern = _BARE if spot.path.endswith(_RUBY) else _CALLED
-        names = dict.fromkeys(pattern.findall(text))
+        """Names that a function calls, in Ruby those that may be calls."""
+        names = self._names_called(spot)
         yield from [name for name in names if name != spot.span.name.rpartition(".")[2] and not is_common(name)][:MAX_NAMES]
+
+    def _names_called(self, spot: Spot) -> list[str]:
+        text = self._text(spot)
+        if spot.path.endswith(RUBY):
+            return ruby_calls(text)
+        return list(dict.fromkeys(re.findall(_NAME + opening(spot.path), without_text(text, spot.path))))
+
+    def _calls(self, caller: Spot, name: str) -> bool:
+        """Whether the text of a caller has a call: the hash of a name may be that of another, and a word may be no call."""
+        return self._mentions(caller, name) and (is_python(caller.path) or name in self._names_called(caller))
+
+    def _text(self, spot: Spot) -> str:
+        return "\n".join(self._lines(spot.path)[spot.span.start - 1 : spot.span.end])
 
     def _can_mean(self, name: str, caller: Spot, found: Spot) -> bool:
         """Whether a call can mean ``found``: in some languages a method of another file needs an object before it."""
@@ -124,9 +156,8 @@ class Neighbours:
         return _callable_name(found) != found.span.name.rpartition(".")[2] or self._mentions(caller, name, r"(?<=[.>:])")
 
     def _mentions(self, caller: Spot, name: str, before: str = "") -> bool:
-        """Whether the text of a caller has the name: the hash of a name may be that of another."""
-        text = "\n".join(self._lines(caller.path)[caller.span.start - 1 : caller.span.end])
-        return re.search(rf"{before}(?<!\w){re.escape(name)}(?!\w)", text) is not None
+        """Whether the text of a caller has the name."""
+        return re.search(rf"{before}(?<!\w){re.escape(name)}(?!\w)", self._text(caller)) is not None
 
     def _followed(self, spot: Spot) -> Iterable[str]:
         return self._graph.callees(spot.entity) if is_python(spot.path) else ()
@@ -142,6 +173,8 @@ class Neighbours:
         options = [spot for spot in self._defined[name] if family(spot.path) == family(caller.path)]
         holder = caller.span.name.rpartition(".")[0]
         here = [spot for spot in options if spot.path == caller.path]
+        if name in _CORE_OF_RUBY and caller.path.endswith(RUBY):
+            options = here
         member = [spot for spot in here if spot.span.name == f"{holder}.{name}"]
         fitting = member or here or options
         return fitting[0] if len(fitting) == 1 else None

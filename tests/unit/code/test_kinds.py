@@ -14,6 +14,7 @@ from fusesearch.code.kinds import _parts_of, file_kind, is_code, is_foreign, is_
     [
         "module/src/test/java/p/FooTest.java", "core/src/test/java/p/Helper.java", "core/src/jvmTest/kotlin/Helpers.kt",
         "core/src/commonTest/kotlin/A.kt", "app/src/androidTest/java/A.kt", "App.Tests/Unit/Helper.cs", "src/App.UnitTests/A.cs",
+        "src/UnitTests/Mapping/Source.cs", "StoreTests/Helper.swift", "src/App.Tests.Benchmarks/Data.cs",
         "lib/queue_spec.rb", "core/store_unittest.cc", "pkg/server_test.go", "web/box.spec.ts", "web/__tests__/box.js",
         "a/ServiceSpec.scala", "crate/tests/it.rs", "polls/tests.py", "polls/test.py", "test.py", "tests.py", "app/tests.js",
         "spec/models/user_spec.rb",
@@ -30,10 +31,11 @@ def test_tests_are_recognized_in_every_layout(path):
     "path",
     [
         "module/src/main/java/p/Contest.java", "src/latest/a.kt", "src/testing/a.kt", "core/src/jvmMain/kotlin/Test.kt",
-        "App.Latest/A.cs",
+        "App.Latest/A.cs", "SpeedTest/Meter.swift", "LoadTester/A.cs",
         "lib/inspector.rb", "core/manifest.cc", "pkg/testutil/server.go", "web/respect.ts", "src/attest.rs",
         "server/spec/schema.rb", "specs/models.py", "pkg/spec/parser.py", "app/management/commands/test.py", "cmd/test.go",
         "django/test/client.py", "pkg/testing.py",
+        "src/main.zig", "lib/parse.ml", "infra/main.tf", "api/v1/user.proto", "src/Main.fs",
     ],
 )  # fmt: skip
 def test_names_that_only_sound_like_tests_are_code(path):

@@ -83,3 +83,18 @@ def test_nothing_is_blanked_without_directives_and_macros(text: str) -> None:
     data = text.encode()
     assert one_branch(data, 0) == data
     assert without_macros(data, "c") == without_macros(data, "cpp") == data
+
+
+@pytest.mark.parametrize(
+    ("language", "source"),
+    [
+        ("cpp", "TEST(\n    Suite,\n    enum) {\n}\nint c() { return 1; }\n"),
+        ("cpp", "template <typename T, ENABLE_IF\n(\nx)> void f();\nvoid g() { int class; }\n"),
+        ("cpp", "void f() { if !\nconsteval { } }\nTEST(A, struct) { )\n"),
+        ("c", "ENTRY(\n  unsigned int x)\n{\n  return 1;\n}\n"),
+        ("csharp", "class A<T> where T : allows\n  ref\nstruct { int f( }\n"),
+    ],
+)
+def test_what_stands_for_a_macro_over_several_lines_keeps_them(language: str, source: str) -> None:
+    for _, reading in readings(source.encode(), language):
+        assert [len(line) for line in reading.split(b"\n")] == [len(line) for line in source.encode().split(b"\n")]

@@ -151,3 +151,247 @@ def test_a_name_that_only_python_has_or_nothing_has_finds_nothing(tree, tmp_path
     assert asked("who calls nowhereAtAll?", tree, tmp_path) is None
     assert asked("where is `_` defined?", tree, tmp_path) is None
     assert by_name(Asked("raises", {"code": "f(1)"}), tree, tmp_path / "index") is None
+
+
+MORE = {
+    "shop/Cart.java": """\
+package shop;
+
+public class Cart<T> implements Priced {
+    /** The class Cart in a comment. */
+    public static final int LIMIT = 12;
+    private final Clock clock = Clocks.system();
+
+    public Cart() { this(LIMIT); }
+    Cart(int size) { reset(size); }
+
+    void reset(int size) { }
+
+    public enum State {
+        OPEN(1) { int next() { return 2; } },
+        CLOSED;
+    }
+
+    static class Builder {
+        Cart build() { return new Cart(); }
+    }
+}
+""",
+    "shop/Priced.java": "package shop;\n\ninterface Priced {\n    int total(int tax);\n}\n",
+    "shop/Order.java": "package shop;\n\nclass Order {\n    static class Builder {\n        int go() { return 1; }\n    }\n}\n",
+    "src/store.h": """\
+#define STORE_SIZE 10
+typedef struct store store_t;
+struct store;
+struct store {
+  int size;
+};
+class Later;
+enum store_error { STORE_FULL = 1, STORE_GONE };
+typedef enum {
+  MODE_READ,
+  MODE_WRITE
+} store_mode;
+int store_put(struct store *s,
+              struct later *l);
+struct store *store_new(void);
+""",
+    "src/store.c": """\
+#include "store.h"
+static int count = 0;
+int store_put(struct store *s, struct later *l) { return s->size; }
+struct store *store_open(void) { return put_all(0, 1); }
+""",
+    "src/node.cpp": """\
+namespace y {
+class Node {
+ public:
+  Node operator[](int key) { return get<int>(key); }
+};
+}
+""",
+    "pkg/server/server.go": """\
+package server
+
+// ErrGone is an error.
+var ErrGone = errors.New("gone")
+
+const (
+\tfirst = iota
+\tsecond
+)
+
+type Source interface {
+\tFetch(name string) error
+}
+
+type Server struct {
+\tName string
+}
+""",
+    "src/macros.rs": """\
+pub const SCRATCH: &str = "x";
+macro_rules! doc_mut {
+    () => {};
+}
+pub trait Part {
+    fn draw(&self, size: u8);
+}
+fn all() { draw::<u8>(1); }
+""",
+    "web/main.ts": """\
+export const produce: Produce = maker.produce
+interface Options {
+  base?: string;
+}
+class Maker {
+  produce(x: number) { return shape<Part>(x) }
+}
+register(produce(1))
+function shape(x) { return x }
+export { Maker as Factory }
+""",
+    "lib/const.rb": """\
+module Web
+  VERSION = "1.0"
+  class Page
+    attr_reader :title
+  end
+end
+configure Page.new
+""",
+    "src/Mode.php": "<?php\nnamespace App;\nclass Mode {\n    const FAST = 1;\n    private ?int $speed = null;\n}\n",
+    "Sources/App.swift": """\
+struct App {
+    let limit = 3
+    func start(_ port: Int) -> Bool {
+        let local = port
+        return check(local)
+    }
+    enum State { case idle }
+}
+app.start(80)
+""",
+    "core/Show.scala": "object Show {\n  def fromText[A](text: String): Show[A] =\n    parse(text)\n}\n",
+    "web/Form.vue": "<script>\nexport default {\n  methods: {\n    onSave() {\n      return 1\n    },\n  },\n}\n</script>\n",
+    "db/schema.sql": (
+        "-- create table later (id int);\nCREATE TABLE IF NOT EXISTS shop.users (id int);\n"
+        "create or replace function total_of() returns int;\n"
+    ),
+    "src/größe.kt": "fun größe() = 1\n",
+    "src/Add.hs": "addTwo :: Int -> Int\naddTwo x = x + 2\n",
+    "src/add.zig": "pub fn addOne(x: i32) i32 {\n    return x;\n}\n",
+    "lib/eval.ml": "let rec evaluate x = x\n",
+    "lib/check.ex": "defmodule Shop.Check do\n  def run_all(x), do: x\nend\n",
+    "lib/deep.lua": "-- function later\nfunction deep.compare(a, b)\nend\n",
+    "app/Main.kt": """\
+typealias Name = String
+val routes = module {
+    single<Store> { Store() }
+}
+fun start() = launch { routes }
+expect fun App.launch(block: () -> Unit)
+""",
+}
+
+
+@pytest.fixture
+def more(tmp_path):
+    return Repository(write(tmp_path / "more", MORE))
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("Cart", "shop/Cart.java:3"),  # with its constructors, and not a comment
+        ("Cart<T>", "shop/Cart.java:3"),
+        ("Cart.LIMIT", "shop/Cart.java:5"),
+        ("Cart.State", "shop/Cart.java:13"),
+        ("State.CLOSED", "shop/Cart.java:15"),
+        ("Cart.Builder", "shop/Cart.java:18"),
+        ("Order.Builder", "shop/Order.java:4"),
+        ("Priced.total", "shop/Priced.java:4"),
+        ("STORE_SIZE", "src/store.h:1"),
+        ("store", "src/store.h:4"),  # not what is declared ahead of it
+        ("store_t", "src/store.h:2"),
+        ("store_mode", "src/store.h:12"),
+        ("MODE_WRITE", "src/store.h:11"),
+        ("store_put", "src/store.c:3"),
+        ("count", "src/store.c:2"),
+        ("y::Node", "src/node.cpp:2"),
+        ("Node::operator[]", "src/node.cpp:4"),
+        ("ErrGone", "pkg/server/server.go:4"),
+        ("server.ErrGone", "pkg/server/server.go:4"),
+        ("second", "pkg/server/server.go:8"),
+        ("Source.Fetch", "pkg/server/server.go:12"),
+        ("Server.Name", "pkg/server/server.go:16"),
+        ("SCRATCH", "src/macros.rs:1"),
+        ("doc_mut!", "src/macros.rs:2"),
+        ("Part::draw", "src/macros.rs:6"),
+        ("Options.base", "web/main.ts:3"),
+        ("Maker.prototype.produce", "web/main.ts:6"),
+        ("Factory", "web/main.ts:10"),
+        ("Web::VERSION", "lib/const.rb:2"),
+        ("title", "lib/const.rb:4"),
+        ("Mode::FAST", "src/Mode.php:4"),
+        ("App\\Mode", "src/Mode.php:3"),
+        ("limit", "Sources/App.swift:2"),
+        ("App.start", "Sources/App.swift:3"),
+        ("Show.fromText", "core/Show.scala:2"),
+        ("routes", "app/Main.kt:2"),
+        ("größe", "src/größe.kt:1"),
+        ("onSave", "web/Form.vue:4"),
+        ("users", "db/schema.sql:2"),
+        ("total_of", "db/schema.sql:3"),
+        ("addTwo", "src/Add.hs:1"),
+        ("addOne", "src/add.zig:1"),
+        ("evaluate", "lib/eval.ml:1"),
+        ("Shop.Check", "lib/check.ex:1"),
+        ("run_all", "lib/check.ex:2"),
+        ("deep.compare", "lib/deep.lua:2"),
+    ],
+)
+def test_declarations_and_classes_of_every_language(more, tmp_path, name, place):
+    found = asked(f"where is `{name}` defined?", more, tmp_path)
+    assert found is not None
+    assert [line.split()[0] for line in found.lines] == [place]
+    assert found.certain
+
+
+def test_what_may_be_meant_otherwise_is_no_answer(more, tmp_path):
+    for name, lines in {
+        "produce": ["web/main.ts:6  Maker.produce", "web/main.ts:1  produce"],
+        "Elsewhere.LIMIT": ["shop/Cart.java:5  LIMIT"],
+        "store_new": ["src/store.h:15  store_new"],
+        "Builder": ["shop/Cart.java:18  Builder", "shop/Order.java:4  Builder"],
+    }.items():
+        found = asked(f"where is `{name}` defined?", more, tmp_path)
+        assert found is not None
+        assert (found.certain, found.lines) == (False, lines)
+    assert asked("where is `local` defined?", more, tmp_path) is None
+    assert asked("where is `Later` defined?", more, tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "callers"),
+    [
+        ("Cart", ["shop/Cart.java:19  Cart.Builder.build"]),
+        ("reset", ["shop/Cart.java:9  Cart.Cart"]),
+        ("system", ["shop/Cart.java:6"]),
+        ("total", []),  # what an interface declares is no call
+        ("get", ["src/node.cpp:4  y.Node.operator[]"]),
+        ("store_put", []),
+        ("draw", ["src/macros.rs:8  all"]),
+        ("shape", ["web/main.ts:6  Maker.produce"]),
+        ("produce", ["web/main.ts:8"]),
+        ("register", ["web/main.ts:8"]),
+        ("configure", ["lib/const.rb:7"]),
+        ("start", ["Sources/App.swift:9"]),
+        ("check", ["Sources/App.swift:5"]),
+        ("single", ["app/Main.kt:3"]),
+        ("launch", ["app/Main.kt:5  start"]),
+    ],
+)
+def test_calls_with_types_or_braces_and_outside_functions(more, tmp_path, name, callers):
+    found = asked(f"who calls `{name}`?", more, tmp_path)
+    assert (found.lines if found and "by its name alone" in found.said else []) == callers

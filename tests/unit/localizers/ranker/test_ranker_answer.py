@@ -340,3 +340,16 @@ def test_unit_tests_inside_files_of_rust_are_no_candidates(tmp_path: Path):
     (tmp_path / "sum.rs").write_text(text)
     found = ranking_of("total_is_right: `total` panics", Repository(tmp_path), tmp_path / "index")
     assert [one.candidate.entity for one in found.functions] == ["sum.rs::total"]
+
+
+def test_of_many_methods_of_a_name_only_the_one_with_the_frames_line_is_said_to_be_in_the_frame(tmp_path: Path):
+    methods = [
+        f"    {name} {{\n        int read(int x) {{\n            return x / {number};\n        }}\n    }},\n"
+        for number, name in enumerate("ABC")
+    ]
+    source = "package p;\n\nenum State {\n" + "".join(methods) + "    LAST;\n    abstract int read(int x);\n}\n"
+    issue = "Division fails\n\njava.lang.ArithmeticException: / by zero\n\tat p.State$2.read(State.java:11)\n"
+    repository = Repository(write(tmp_path / "tree", {"p/State.java": source}))
+    ranking = ranking_of(issue, repository, tmp_path / "index")
+    said = {one.candidate.lines.name: [text for _, text in one.candidate.reasons if "frame" in text] for one in ranking.functions}
+    assert said == {"State.A.read": [], "State.B.read": ["named in the last frame of the traceback"], "State.C.read": []}

@@ -364,3 +364,22 @@ def test_what_is_installed_comes_last_unless_the_issue_names_its_path(tmp_path: 
     )
     assert first_file(tmp_path / "a", "parse_date fails for 2020-13-01", {copy: code, own: code}) == own
     assert first_file(tmp_path / "b", f"parse_date of {copy} fails for 2020-13-01", {copy: code, own: code}) == copy
+
+
+@pytest.mark.parametrize(
+    ("mentioned", "found"),
+    [
+        ("/home/a/.cargo/registry/src/index.crates.io-6f17d22bba15001f/rope-1.5.1-alpha/src/rope.rs", []),
+        ("rope-1.5.1-alpha/src/rope.rs", []),
+        ("/root/.cargo/registry/src/github.com-1ecc6299db9ec823/app_text-0.2.0/src/rope.rs", ["app-text/src/rope.rs"]),
+        ("/build/app-text/src/rope.rs", ["app-text/src/rope.rs"]),
+        ("/go/pkg/mod/github.com/a/web@v1.2.3/route.go", ["route.go"]),
+        ("/go/pkg/mod/github.com/a/web@v1.2.3/tree/node.go", ["tree/node.go"]),
+        ("/go/pkg/mod/github.com/b/other@v0.1.0/sub/route.go", []),
+        ("/usr/lib/ruby/gems/3.2.0/gems/shop-1.0.2/lib/shop.rb", ["lib/shop.rb"]),
+        ("/usr/lib/ruby/gems/3.2.0/gems/rack-2.2.4/lib/rack/shop.rb", []),
+    ],
+)
+def test_a_file_of_another_package_is_none_of_the_tree(mentioned: str, found: list[str]):
+    paths = ["app-text/src/rope.rs", "lib/shop.rb", "route.go", "tree/node.go"]
+    assert [paths[number] for number in Resolver(paths).files(mentioned)] == found

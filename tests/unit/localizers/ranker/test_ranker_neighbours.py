@@ -1,0 +1,106 @@
+"""What a function calls and what calls it, where the calls have no brackets, types before them, or a block."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusesearch.code.plain import ruby_calls, without_text
+from fusesearch.code.spans import FunctionSpan
+from fusesearch.localizers.ranker.index import Index
+from fusesearch.localizers.ranker.neighbours import Neighbours, Spot
+from fusesearch.search.repository import Repository
+from tests.fakes.git import write
+
+RUBY = {
+    "lib/cluster.rb": """\
+class Cluster
+  def wait_workers(limit, name: 1)
+    # reap what is gone
+    worker = find_worker(:term)
+    @options[:fork_worker] || log("kill #{worker}")
+    @list.reject! { |handle, tag| handle.stopped? && tag }
+    { size: workers.size, close: false }
+    limit
+  end
+
+  def find_worker(kind)
+    kind
+  end
+end
+""",
+    "lib/other.rb": """\
+class Other
+  def reap; end
+  def term; end
+  def worker; end
+  def fork_worker; end
+  def kill; end
+  def tag; end
+  def size; end
+  def close; end
+  def limit; end
+  def log(text); end
+  def stopped?; end
+  def run_all
+    wait_workers 1
+  end
+  def keep
+    @wait_workers = :wait_workers
+  end
+end
+""",
+}
+TYPED = {
+    "src/Map.cs": """\
+class Mapper {
+    public T Convert<T>(object source) { return Build<List<T>>(source); }
+    // Convert<int>(1) in a comment
+    void Note() { var text = "Convert<int>(1)"; }
+}
+""",
+    "src/Use.cs": """\
+class User {
+    int Use(Mapper m) { return m.Convert<int>(1); }
+}
+class Maker { object Build<T>(object x) { return x; } }
+""",
+}
+KOTLIN = {
+    "a.kt": "fun module(block: () -> Unit) = block()\nfun single(block: () -> Unit) {}\n",
+    "b.kt": "fun appModule() = module {\n    single { 1 }\n}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "callees", "callers"),
+    [
+        (RUBY, "Cluster.wait_workers", ["Cluster.find_worker", "Other.log", "Other.stopped?"], ["Other.run_all"]),
+        (TYPED, "Mapper.Convert", ["Maker.Build"], ["User.Use"]),
+        (KOTLIN, "module", [], ["appModule"]),
+        (KOTLIN, "appModule", ["module", "single"], []),
+    ],
+)
+def test_callees_and_callers(tmp_path: Path, files: dict[str, str], name: str, callees: list[str], callers: list[str]):
+    with Index(Repository(write(tmp_path / "tree", files)), tmp_path / "index") as index:
+        spots = [Spot(path, span) for path, facts in index.facts(index.paths) for span in facts.functions if span.name == name]
+        neighbours = Neighbours(index, spots, lambda path: index.source(path).split("\n"))
+        assert [one.span.name for one in neighbours.callees(spots[0])] == callees
+        assert [one.span.name for one in neighbours.callers(spots[0])] == callers
+        assert isinstance(spots[0].span, FunctionSpan)
+
+
+def test_text_is_blanked_out_in_place():
+    for path, source, expected in [
+        ("a.go", "f(\"a(b)\") // g(1)\nx := 'c'", "f(      )        \nx :=    "),
+        ("a.rs", "fn f<'a>(x: &'a str) { g('x') }", "fn f<'a>(x: &'a str) { g(   ) }"),
+        ("a.rb", "f 'a' # g\nh", "f        \nh"),
+        ("a.js", "f('a') /* g\n(1) */ + h()", "f(   )     \n       + h()"),
+    ]:
+        assert without_text(source, path) == expected
+
+
+def test_calls_of_ruby_are_told_from_its_other_words():
+    source = "def f(a, b: 1)\n  c = a.d\n  c\n  e(c)\n  @g.h { |i| i.j }\n  :k\n  l: 1\n  M::N.new\nend\n"
+    assert ruby_calls(source) == ["d", "e", "h", "j", "M", "N", "new", "end"]
