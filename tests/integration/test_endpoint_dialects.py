@@ -299,6 +299,12 @@ async def test_an_error_about_null_without_a_null_in_the_request_is_a_refusal(se
     assert len(endpoint.requests) == 1
 
 
+async def test_a_failure_of_the_server_s_own_is_asked_again_whatever_it_says(server):
+    endpoint = server(refusal(500, "'NoneType' object has no attribute 'put'"), ok())
+    assert (await ask(endpoint)).text == "fine"
+    assert len(endpoint.requests) == 2
+
+
 async def test_a_request_that_a_server_finds_invalid_is_not_sent_again_whatever_its_status(server):
     endpoint = server(
         refusal(500, "1 validation error:\n  {'type': 'missing', 'loc': ('body', 'messages'), 'msg': 'Field required'}")

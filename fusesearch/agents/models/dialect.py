@@ -34,7 +34,7 @@ _ABSENT = re.compile(r"missing|required|must be (?:set|passed|provided)")
 _NO_NULL = re.compile(
     r"nonetype|no attribute 'content'|content.*?(?:valid string|a string|null|none)|(?:null|none) .*?content", re.DOTALL
 )
-_INVALID = re.compile(r"\d+ validation errors?\b|nonetype|no attribute 'content'")
+_INVALID = re.compile(r"\d+ validation errors?\b")
 """What servers say of a request that is not to their taste, also with the status 500 of a fault of their own."""
 
 
@@ -71,6 +71,11 @@ class Refusal(Exception):
     def invalid(self) -> bool:
         """Whether the request is at fault, and not the server."""
         return self.status in _REFUSED or (self.status == 500 and _INVALID.search(self.message.lower()) is not None)
+
+    @property
+    def wants_text(self) -> bool:
+        """Whether the message is about a null, as content may be: some servers fail on it."""
+        return self.status in {*_REFUSED, 500} and _NO_NULL.search(self.whole.lower()) is not None
 
     def names(self, word: str) -> bool:
         """Whether the message or the param is about ``word``."""
@@ -148,7 +153,12 @@ class Dialect:
 
     def learn(self, refusal: Refusal, sent: Mapping[str, Any]) -> None:
         """Note what ``refusal`` says about the request ``sent``; a refusal that says nothing changes nothing."""
-        if not refusal.invalid or refusal.overflow:
+        if refusal.overflow:
+            return
+        if any(row["content"] is None for row in sent["messages"]) and refusal.wants_text:
+            self.nulls = False
+            return
+        if not refusal.invalid:
             return
         optional = [name for name in _OPTIONAL if name in sent and refusal.names(name)]
         if optional:
@@ -157,8 +167,6 @@ class Dialect:
             self._limit(refusal, sent[self.limit])
         elif extra := [name for name in _extras(sent["messages"]) if refusal.names(name) and not _ABSENT.search(refusal.message)]:
             self.without |= set(extra)
-        elif any(row["content"] is None for row in sent["messages"]) and _NO_NULL.search(refusal.whole.lower()):
-            self.nulls = False
         elif refusal.names("system") and any(row["role"] == "system" for row in sent["messages"]):
             self.system = False
         elif refusal.names("stream"):
