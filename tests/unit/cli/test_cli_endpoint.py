@@ -62,6 +62,16 @@ def test_a_model_that_calls_no_tools_cannot_search(tried):
     assert "--tool-call-parser" in checks["tool calls"]["hint"]
 
 
+def test_a_server_that_samples_nothing_is_not_one_that_samples_anew(tried):
+    """As `transformers serve` does without do_sample in the generation config, whatever the temperature."""
+    seeds = tried(ok("the same"))[1]["seeds"]
+    assert "nothing is sampled" in seeds["detail"]
+    assert seeds["hint"].startswith("runs do not differ")
+    texts = iter(range(100))
+    seeds = tried(lambda _: ok(f"word {next(texts)}"))[1]["seeds"]
+    assert seeds["detail"] == "equal seeds give different texts"
+
+
 def test_a_model_that_talks_on_is_not_one_that_thinks(tried):
     hints = {}
     for name, reply in {
