@@ -89,8 +89,8 @@ def mcp(
     from fusesearch.localizers.searcher import SearchOptions, choose
 
     options = SearchOptions(
-        mode=mode.value, model=model, base_url=base_url, settings=settings, tool_format=tool_format,
-        checkpoint=checkpoint, localizer=localizer,
+        mode=mode.value, model=model, base_url=base_url, settings=settings,
+        tool_format=tool_format.value if tool_format else None, checkpoint=checkpoint, localizer=localizer,
         calls_per_turn=calls_per_turn, max_turns=max_turns, max_new_tokens=max_new_tokens, temperature=temperature,
         pre_search=pre_search,
     )  # fmt: skip
