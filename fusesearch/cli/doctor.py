@@ -57,15 +57,23 @@ def _tried(endpoint: str, name: str) -> list[Check]:
     import asyncio
     import os
 
+    from rich.console import Console
+    from rich.markup import escape
+
     from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
     from fusesearch.cli.endpoint import endpoint_checks
 
     async def work() -> list[Check]:
         model = OpenAICompatibleModel(name, endpoint, os.environ.get("OPENAI_API_KEY"), retries=2, timeout_seconds=120)
-        try:
-            return [check async for check in endpoint_checks(model)]
-        finally:
-            await model.close()
+        checks: list[Check] = []
+        with Console(stderr=True).status(f"asking {escape(name)}") as status:
+            try:
+                async for check in endpoint_checks(model):
+                    checks.append(check)
+                    status.update(f"asking {escape(name)}: {len(checks)} checks done, the last: {check.name}")
+            finally:
+                await model.close()
+        return checks
 
     return asyncio.run(work())
 
