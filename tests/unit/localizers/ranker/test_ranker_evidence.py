@@ -372,7 +372,7 @@ def test_what_is_installed_comes_last_unless_the_issue_names_its_path(tmp_path: 
     [
         ("/home/a/.cargo/registry/src/index.crates.io-6f17d22bba15001f/rope-1.5.1-alpha/src/rope.rs", []),
         ("rope-1.5.1-alpha/src/rope.rs", []),
-        ("/root/.cargo/registry/src/github.com-1ecc6299db9ec823/app_text-0.2.0/src/rope.rs", ["app-text/src/rope.rs"]),
+        ("/home/a/.cargo/registry/src/github.com-1ecc6299db9ec823/app_text-0.2.0/src/rope.rs", ["app-text/src/rope.rs"]),
         ("/build/app-text/src/rope.rs", ["app-text/src/rope.rs"]),
         ("/go/pkg/mod/github.com/a/web@v1.2.3/route.go", ["route.go"]),
         ("/go/pkg/mod/github.com/a/web@v1.2.3/tree/node.go", ["tree/node.go"]),
