@@ -2,7 +2,7 @@
 
 One definition of the name is an answer: a function, a class, else a line that declares it
 (:mod:`fusesearch.localizers.answerers.declared`). A class and its constructors are one definition; a declaration whose
-definition follows is none. A call of the name may be one of something else that has it, so callers are candidates.
+definition follows does not count. A call of the name may be one of something else that has it, so callers are candidates.
 """
 
 from __future__ import annotations

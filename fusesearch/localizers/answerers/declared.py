@@ -24,7 +24,7 @@ _RUBY_MAKERS = r"(?:[cm]?attr(?:ibute)?_\w+|alias_method|alias|define_method|sco
 _PUBLIC = r"(?:pub(?:\([^)\n]*\))?[ \t]+)?"
 
 UNKNOWN = (".swift", ".scala", ".dart", ".groovy")
-"""Suffixes of languages whose functions are not known, so that variables in them are told by what holds them."""
+"""Suffixes of languages whose functions are not known, where what holds a variable says whether it is local."""
 
 _VARIABLE = re.compile(r"\b(?:val|var|let|final|const)\b")
 _BLOCK = re.compile(

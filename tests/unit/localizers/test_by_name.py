@@ -378,7 +378,7 @@ def test_what_may_be_meant_otherwise_is_no_answer(more, tmp_path):
         ("Cart", ["shop/Cart.java:19  Cart.Builder.build"]),
         ("reset", ["shop/Cart.java:9  Cart.Cart"]),
         ("system", ["shop/Cart.java:6"]),
-        ("total", []),  # what an interface declares is no call
+        ("total", []),  # an interface only declares it
         ("get", ["src/node.cpp:4  y.Node.operator[]"]),
         ("store_put", []),
         ("draw", ["src/macros.rs:8  all"]),
