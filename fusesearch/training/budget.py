@@ -20,8 +20,6 @@ SERVED = 2
 EXPERT_COPIES = 6
 """Copies of a token that a mixture of experts holds for each expert that sees it."""
 ALLOCATOR, CONTEXT = 1.15, 2e9
-ADAPTERS = 6e9
-"""Bytes that prime-rl's runs with adapters take beyond what the other terms give them."""
 SERVER_CONTEXT = 4e9
 """Bytes of a vLLM server beside weights, keys and values."""
 PEAKS = {"B200": 2250e12, "H200": 989e12, "H100": 989e12, "H20": 148e12, "A100": 312e12, "L40S": 362e12}
@@ -60,7 +58,7 @@ def training_bytes(model: Architecture, tokens: int, ranks: int = 1, reference: 
     """Peak of a training step with ``tokens`` per pass, on each GPU. Several ranks gather two layers at a time."""
     gathered = 2 * 2 * model.parameters / model.layers if ranks > 1 else 0
     state = state_bytes(model, ranks, reference, lora)
-    return ALLOCATOR * (state + gathered + activation_bytes(model, tokens)) + CONTEXT + (ADAPTERS if lora else 0)
+    return ALLOCATOR * (state + gathered + activation_bytes(model, tokens)) + CONTEXT
 
 
 def longest_pass(model: Architecture, memory: float, ranks: int = 1, reference: int = 0, lora: int = 0) -> int:

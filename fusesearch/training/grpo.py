@@ -279,7 +279,7 @@ def _trainer(
         vllm_importance_sampling_correction=False,  # TRL's takes a pass of its own over the batch: the passes do it by token
         vllm_importance_sampling_clip_max=section.importance_max,
         # of the reference policy: each rank loads it whole, and one alone does not spread it over all GPUs
-        model_init_kwargs={"device_map": None} if torch.cuda.is_available() or world_size() > 1 else None,
+        model_init_kwargs={"device_map": None} if section.kl and (torch.cuda.is_available() or world_size() > 1) else None,
     )
 
     def figures(_: dict[str, float]) -> dict[str, float]:

@@ -52,12 +52,26 @@ def test_three_of_thirty_billion_parameters_see_a_token():
     assert FOUR.active_parameters == FOUR.parameters
 
 
+PRIME_ADAPTERS = 6e9
+"""Bytes that prime-rl's runs with adapters take beyond the formula; the trainers of the stages do not."""
+
+
 @pytest.mark.parametrize(
     ("model", "ranks", "tokens", "measured"),
     [(FOUR, 1, 16_384, 23.3), (FOUR, 1, 65_536, 42.0), (THIRTY, 8, 16_384, 31.6), (THIRTY, 8, 65_536, 63.7)],
 )
 def test_memory_with_adapters_is_within_15_percent_of_published_peaks(model, ranks, tokens, measured):
-    assert training_bytes(model, tokens, ranks, lora=16) == pytest.approx(measured * 2**30, rel=0.15)
+    assert training_bytes(model, tokens, ranks, lora=16) + PRIME_ADAPTERS == pytest.approx(measured * 2**30, rel=0.15)
+
+
+@pytest.mark.parametrize(("model", "lora", "tokens", "measured"), [
+    (SMALL, 0, 4096, 11.2), (SMALL, 0, 16_384, 12.9), (FOUR, 0, 4096, 75.4), (FOUR, 0, 16_384, 76.6),
+    (SMALL, 16, 16_384, 3.9), (FOUR, 16, 4096, 9.9), (FOUR, 16, 16_384, 15.2),
+])  # fmt: skip
+def test_memory_is_at_most_5_percent_more_and_3_gib_less_than_the_stages_trainers_took(model, lora, tokens, measured):
+    """Their peaks on one H100 or H200 (docs/training-reference.md, measured on a GPU)."""
+    formula = training_bytes(model, tokens, lora=lora) / 2**30
+    assert measured / 1.05 <= formula <= measured + 3
 
 
 def test_the_longest_pass_just_fits():
