@@ -137,7 +137,7 @@ def handler_of(engine: Engine) -> type[Handler]:
             path = self.path.partition("?")[0]
             asked = self.asked()
             engine.requests.append((self.path, asked))
-            if not path.startswith("/v1"):
+            if not path.startswith(("/v1", "/inference")):
                 print(self.path, flush=True)
             if engine.asleep and (path == "/v1/completions" or (path == "/collective_rpc" and "weights" in engine.asleep)):
                 self.send(400, {"error": {"message": "asleep"}})
