@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -43,6 +44,7 @@ from fusesearch.search.tool import describe
 from fusesearch.search.tools import TOOLS, Toolbox
 
 _PATHS = ("path", "glob")
+_WHOLE = re.compile(r"\s*(\d{1,20})(?:\.0)?\s*")  # 5, 5.0, "5": clients may have one kind of number, and models quote them
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,8 @@ class Service:
         repository, searcher = self.roots.repository(root), self.searcher
         if self._ranks and "top" in arguments:
             searcher = replace(searcher, top=_number(arguments, "localize", "top", 1, definitions.MOST_FILES))
-        trajectory = await self._search(searcher, instance_of(root, _text(arguments, "localize", "issue")), repository, session)
+        issue = _text(arguments, "localize", "issue", *(["top"] if self._ranks else []))
+        trajectory = await self._search(searcher, instance_of(root, issue), repository, session)
         raise_on_failure(trajectory)
         found = await anyio.to_thread.run_sync(Report.of, trajectory, repository)
         text = TextContent(type="text", text=found.as_text())
@@ -191,10 +194,10 @@ def _text(arguments: dict[str, Any], tool: str, name: str, *others: str) -> str:
 
 def _number(arguments: dict[str, Any], tool: str, name: str, least: int, most: int) -> int:
     """The argument ``name``, which is taken out. Raises :class:`ToolError` unless it is a number within bounds."""
-    number = arguments.pop(name)
-    if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= most:
+    whole = _WHOLE.fullmatch(str(arguments.pop(name)))
+    if not whole or not least <= int(whole[1]) <= most:
         raise ToolError(f"{tool}: {name} must be a number from {least} to {most}")
-    return number
+    return int(whole[1])
 
 
 Step = tuple[float, str]
