@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -40,11 +39,10 @@ from fusesearch.localizers.registry import WITHOUT_MODEL
 from fusesearch.localizers.searcher import Searcher, instance_of
 from fusesearch.search.repository import VIRTUAL_ROOT, Repository, clipped
 from fusesearch.search.results import shorten
-from fusesearch.search.tool import describe
+from fusesearch.search.tool import describe, whole_number
 from fusesearch.search.tools import TOOLS, Toolbox
 
 _PATHS = ("path", "glob")
-_WHOLE = re.compile(r"\s*(\d{1,20})(?:\.0)?\s*")  # 5, 5.0, "5": clients may have one kind of number, and models quote them
 
 
 @dataclass(frozen=True)
@@ -194,10 +192,10 @@ def _text(arguments: dict[str, Any], tool: str, name: str, *others: str) -> str:
 
 def _number(arguments: dict[str, Any], tool: str, name: str, least: int, most: int) -> int:
     """The argument ``name``, which is taken out. Raises :class:`ToolError` unless it is a number within bounds."""
-    whole = _WHOLE.fullmatch(str(arguments.pop(name)))
-    if not whole or not least <= int(whole[1]) <= most:
+    number = whole_number(arguments.pop(name))
+    if number is None or not least <= number <= most:
         raise ToolError(f"{tool}: {name} must be a number from {least} to {most}")
-    return int(whole[1])
+    return number
 
 
 Step = tuple[float, str]
