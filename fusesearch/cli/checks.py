@@ -52,10 +52,10 @@ def all_checks(root: Path) -> Iterator[Check]:
 
 
 def python() -> Check:
-    """Python 3.11 or 3.12."""
+    """Python 3.11 to 3.13."""
     version = sys.version_info
-    supported = (3, 11) <= version[:2] <= (3, 12)
-    return Check("python", supported, ".".join(map(str, version[:3])), "use Python 3.11 or 3.12", core=True)
+    supported = (3, 11) <= version[:2] <= (3, 13)
+    return Check("python", supported, ".".join(map(str, version[:3])), "use Python 3.11, 3.12 or 3.13", core=True)
 
 
 def ripgrep() -> Check:

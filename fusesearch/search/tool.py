@@ -75,7 +75,9 @@ class Tool:
     def _checked(cls, key: str, value: object) -> Any:
         rule = cls.properties[key]
         if rule["type"] == "integer":
-            return cls._integer(key, value)
+            if (number := whole_number(value)) is None:
+                raise ToolError(f"{cls.name}: {key} must be an integer, not {clipped(repr(value), 40)}")
+            return number
         if not isinstance(value, str):
             raise ToolError(f"{cls.name}: {key} must be a string, not {clipped(repr(value), 40)}; {cls._usage()}")
         if "enum" in rule and value not in rule["enum"]:
@@ -84,15 +86,16 @@ class Tool:
             raise ToolError(f"{cls.name}: {key} {problem}")
         return value
 
-    @classmethod
-    def _integer(cls, key: str, value: object) -> int:
-        if isinstance(value, float) and value.is_integer():
-            return int(value)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-        if isinstance(value, str) and len(value) <= 20 and value.strip().removeprefix("-").isdecimal():
-            return int(value)
-        raise ToolError(f"{cls.name}: {key} must be an integer, not {clipped(repr(value), 40)}")
+
+def whole_number(value: object) -> int | None:
+    """A whole number as clients and models write it, ``5``, ``5.0`` or ``"5"``; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return int(value)
+    if isinstance(value, str) and len(value) <= 20 and value.strip().removeprefix("-").isdecimal():
+        return int(value)
+    return None
 
 
 def function_schema(

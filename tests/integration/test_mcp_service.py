@@ -128,7 +128,8 @@ async def test_an_episode_without_an_answer_is_a_result_that_says_so(tree):
 @pytest.mark.parametrize(
     ("name", "given", "words"),
     [
-        ("localize", {}, "issue is missing; use localize(issue, root?)"),
+        ("localize", {}, "issue is missing; use localize(issue, top?, root?)"),
+        ("localize", {"isue": "x", "top": 3}, "unknown argument isue; use localize(issue, top?, root?)"),
         ("localize", {"issue": 5}, "issue must be a string"),
         ("localize", {"issue": " \n"}, "the issue is empty"),
         ("ask", {"issue": "x"}, "unknown argument issue; use ask(question, root?)"),
@@ -183,7 +184,10 @@ async def test_the_ranker_lists_as_many_places_as_asked_for_and_a_model_takes_no
         assert schema["properties"]["top"]["maximum"] == 100
         few, one = [await client.call_tool("localize", {"issue": ISSUE, "top": top}) for top in (3, 1)]
         assert len(few.structured_content["modify"]) >= len(one.structured_content["modify"]) == 1
-        for top in (0, 101, "3", True):
+        for top in (1.0, "1"):  # clients with one kind of number, and models that write numbers as text
+            same = await client.call_tool("localize", {"issue": ISSUE, "top": top})
+            assert same.structured_content["modify"] == one.structured_content["modify"]
+        for top in (0, 101, 1.5, "1.5", "three", "9" * 5000, True, [1]):
             refused = await client.call_tool("localize", {"issue": ISSUE, "top": top})
             assert text(refused) == "Error: localize: top must be a number from 1 to 100"
     async with Client(service(tree / "code", script=SCRIPT).server()) as client:
@@ -211,7 +215,10 @@ async def test_context_returns_what_to_read_within_its_budget(tree):
         assert found.structured_content is None
         little = await client.call_tool("context", {"issue": "it is broken"})
         assert (little.is_error, text(little)[:33]) == (False, "No answer: too little to go on, n")
-        for tokens in (99, 100_001, "200", True):
+        for tokens in (200.0, "200"):
+            same = await client.call_tool("context", {"issue": ISSUE, "tokens": tokens})
+            assert text(same) == text(found)
+        for tokens in (99, 100_001, "2e2", 200.5, True):
             refused = await client.call_tool("context", {"issue": ISSUE, "tokens": tokens})
             assert text(refused) == "Error: context: tokens must be a number from 100 to 100000"
         assert "use context(issue, tokens?, root?)" in text(await client.call_tool("context", {"issue": ISSUE, "top": 3}))

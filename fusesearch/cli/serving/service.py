@@ -39,7 +39,7 @@ from fusesearch.localizers.registry import WITHOUT_MODEL
 from fusesearch.localizers.searcher import Searcher, instance_of
 from fusesearch.search.repository import VIRTUAL_ROOT, Repository, clipped
 from fusesearch.search.results import shorten
-from fusesearch.search.tool import describe
+from fusesearch.search.tool import describe, whole_number
 from fusesearch.search.tools import TOOLS, Toolbox
 
 _PATHS = ("path", "glob")
@@ -105,7 +105,8 @@ class Service:
         repository, searcher = self.roots.repository(root), self.searcher
         if self._ranks and "top" in arguments:
             searcher = replace(searcher, top=_number(arguments, "localize", "top", 1, definitions.MOST_FILES))
-        trajectory = await self._search(searcher, instance_of(root, _text(arguments, "localize", "issue")), repository, session)
+        issue = _text(arguments, "localize", "issue", *(["top"] if self._ranks else []))
+        trajectory = await self._search(searcher, instance_of(root, issue), repository, session)
         raise_on_failure(trajectory)
         found = await anyio.to_thread.run_sync(Report.of, trajectory, repository)
         text = TextContent(type="text", text=found.as_text())
@@ -191,8 +192,8 @@ def _text(arguments: dict[str, Any], tool: str, name: str, *others: str) -> str:
 
 def _number(arguments: dict[str, Any], tool: str, name: str, least: int, most: int) -> int:
     """The argument ``name``, which is taken out. Raises :class:`ToolError` unless it is a number within bounds."""
-    number = arguments.pop(name)
-    if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= most:
+    number = whole_number(arguments.pop(name))
+    if number is None or not least <= number <= most:
         raise ToolError(f"{tool}: {name} must be a number from {least} to {most}")
     return number
 

@@ -4,11 +4,14 @@ import json
 import os
 import shutil
 import socket
+import tomllib
 from collections import namedtuple
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from fusesearch.cli import checks, needs
 from fusesearch.cli.needs import Machine, profile_checks
@@ -34,6 +37,15 @@ def test_the_core_of_this_environment_works(run, checkout):
     result = run("doctor")
     assert result.exit_code == 0, result.output
     assert "ok       ripgrep" in result.stdout
+
+
+def test_a_python_that_pip_takes_is_one_that_doctor_takes(monkeypatch):
+    package = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    supported = SpecifierSet(package["requires-python"])
+    for minor in range(9, 20):
+        monkeypatch.setattr(checks, "sys", SimpleNamespace(version_info=(3, minor, 1)))
+        assert checks.python().ok == supported.contains(f"3.{minor}.1")
+        assert checks.python().ok == (f"Programming Language :: Python :: 3.{minor}" in package["classifiers"])
 
 
 def test_json_lists_every_check(run, checkout):
