@@ -52,7 +52,7 @@ def head(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
 
 
 def _has_body(code: str, depth: int) -> bool:
-    """Whether a line has an ``=`` or a brace outside brackets, which begins the body in Scala; ``depth`` brackets are open before it."""
+    """Whether an ``=`` or brace outside brackets begins a body, as in Scala. ``depth``: brackets open before it."""
     for place, character in enumerate(code):
         if depth == 0 and (character == "{" or (character == "=" and code[place - 1 : place + 2].strip() == "=")):
             return True

@@ -40,8 +40,8 @@ class Language:
     ``functions`` and ``containers`` map a node type to a function that returns its name (``None``: not a function, or a
     container that adds nothing to names). ``bindings`` maps nodes that assign a value to a name to the fields of name and
     value. ``leading`` nodes come before a function as siblings and belong to it. ``keywords`` are words that a broken source
-    is read to call a function; unless they are ``reserved``, they are names where nothing is broken. ``indented``: indentation can
-    end a block, and the tree has all up to the next word in it.
+    is read to call a function; unless they are ``reserved``, they are names where nothing is broken. ``indented``: indentation
+    can end a block, and the tree has all up to the next word in it.
     """
 
     module: str

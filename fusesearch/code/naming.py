@@ -71,6 +71,7 @@ _DEFINITIONS = {suffix: re.compile(rf"{_MODIFIERS}*{word}\b\s*\*?\s*(?=\S)") for
 _CONVERSION = re.compile(r"(?:implicit|explicit)\s+(?=operator\b)")
 _SELF = re.compile(r"(?:(?:self|this|Self|\$this|static|module\.exports|exports|crate|super)(?:\.|::|->)|::)+(?=[^\W\d]|[$#`\[])")
 _CONSTRUCTOR = re.compile(r"(\w+)(?:\.|#|::)<init>")
+_FAILABLE = re.compile(r"(?<=\binit)[?!](?=[(<])")
 _NESTED = re.compile(r"(?<=\w)\$(?=[A-Z])")  # of the JVM
 _INTERFACE = re.compile(r"(?:(?<=\.)|^)I[A-Z]\w*\.(?=[^.]+$)")
 _WRAPPED = [(mark, mark) for mark in ("**", "``", "`", '"', "'")]
@@ -97,6 +98,7 @@ def read_name(text: str, path: str = "") -> tuple[str, str] | None:
             if _SELF.match(text)
             else _CONVERSION.sub("", text, count=1)
         )
+        text = _FAILABLE.sub("", text, count=1) if suffix == "swift" else text
         text = _CONSTRUCTOR.sub(r"\1.\1", text)
     owner, text = _owner(text, suffix)
     grammar = _RUBY_PART if suffix in ("rb", "rake") else _SIGNED_PART if suffix in ("swift", "scala") else _PART
@@ -297,7 +299,7 @@ def _inside(form: str, names: Collection[str]) -> str:
 def _plainer(name: str) -> str:
     name = re.sub(r"\.?\[(['\"])(.*?)\1\]", r".\2", name)
     name = re.sub(r"\br#|\.prototype\b|(?<=\w)\?(?=\.)", "", name)
-    name = re.sub(r"::|->|(?<=\w)#|(?<=\w)\$(?=[^\W\d])", ".", name)
+    name = re.sub(r"(?<![.:])(?:::|->)(?!\Z)|(?<=\w)#|(?<=\w)\$(?=[^\W\d])", ".", name)
     name = re.sub(r"(?<=\.)I[A-Z]\w*\.(?=[^.]+$)", "", name)
     if "operator" not in name:
         name = re.sub(r"<[\w\s,.*&?:]*>(?=[.>,])", "", name)

@@ -120,13 +120,13 @@ _SWIFT_NAME = re.compile(rb"(?<!func )(?<!let )(?<!var )(?<![\w$])_\$(?=[A-Za-z]
 
 
 def newer_swift(data: bytes) -> bytes:
-    """Without what tree-sitter-swift 0.7 stumbles over: ``#warning``, ``()`` as an argument, ``try`` in the head of a loop, ``sending``,
-    the prefix ``/`` of case paths and names that begin with ``_$``. Macros of a whole line become calls, to differ from ``#if``."""
-    data = _SWIFT_SAID.sub(blanked, data.replace(b"#elseif", b"#elif  "))
+    """Without what tree-sitter-swift 0.7 stumbles over: ``#warning``, ``()`` as a value, ``try`` in the head of a loop,
+    ``sending``, the prefix ``/`` of case paths, and ``_$`` in names. Macros that begin a line become calls, unlike ``#if``."""
+    data = _SWIFT_SAID.sub(blanked, data)
     data = _SWIFT_UNIT.sub(rb"\1_x", _SWIFT_MACRO.sub(rb"\1_", data)).replace(b"return ()", b"return _x")
     for pattern in (_SWIFT_WORD, _SWIFT_PATH):
         data = pattern.sub(blanked, data)
-    return _SWIFT_NAME.sub(b"__", data)
+    return _SWIFT_NAME.sub(b"__", data).replace(b"#elseif", b"#elif  ")
 
 
 _FLOW = re.compile(rb"\{\|(?:\s*[+-](?=\w))?|\|\}|[{,][ \t\n]*[+-](?=\w+\??[ \t]*:)")

@@ -55,10 +55,12 @@ SOURCES = {
     ),
     "a.kt": "class A {\n fun `adds 2, fast`() { x() }\n fun `adds 2`() { y() }\n"
     " fun plus(o: A): A { return o }\n}\nfun List<Int>.second() { a() }\n",
-    "a.swift": "class A<T> {\n init?(x: Int) { f() }\n func f(_ x: Int, by y: Int) { x() }\n static func == (l: A, r: A) -> Bool { true }\n"
-    " var size: Int { 1 }\n subscript(i: Int) -> Int { 1 }\n func `default`() { y() }\n}\nextension [Int] { func second() { 1 } }\n",
-    "a.scala": "object L {\n def +:(x: Int) = 1\n def ::(x: Int) = 2\n def :::(x: Int) = 3\n def unary_! = 4\n def x_=(v: Int) = 5\n"
-    " def `adds 2, fast` = 6\n def >>=[A](f: A) = 7\n def map[B](f: A => B) = 8\n class I { def h = 9 }\n}\n",
+    "a.swift": "class A<T> {\n init?(x: Int) { f() }\n func f(_ x: Int, by y: Int) { x() }\n"
+    " static func == (l: A, r: A) -> Bool { true }\n var size: Int { 1 }\n subscript(i: Int) -> Int { 1 }\n"
+    " func `default`() { y() }\n}\nextension [Int] { func second() { 1 } }\n",
+    "a.scala": "object L {\n def +:(x: Int) = 1\n def ::(x: Int) = 2\n def :::(x: Int) = 3\n def unary_! = 4\n"
+    " def x_=(v: Int) = 5\n def `adds 2, fast` = 6\n def >>=[A](f: A) = 7\n def map[B](f: A => B) = 8\n"
+    " class I { def h = 9 }\n}\n",
     "a.go": "package x\nfunc (s *Server[T]) Handle() { }\nfunc (List[K, V]) Len() int { return 1 }\n"
     "func Map[T any](x T) {}\n",
     "A.java": "class O { O() {} <T> void g() {} class I { void h() {} } }\n",

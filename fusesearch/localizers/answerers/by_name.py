@@ -130,7 +130,7 @@ class _Named:
         name = rf"(?<!\w)(?<!def )(?<!self\.def ){re.escape(self.last)}(?!\w)"
         if path.endswith(RUBY):
             return re.compile(rf"(?<![:@$])(?<!\bdef self\.){name}[?!]?(?!:(?!:)|[ \t]*(?:\|\|)?=(?![=~>]))")
-        return re.compile(rf"(?<!\bfun )(?<!\bfunc )(?<!\bfunction )(?<!\bdef )(?<!\bfn ){name}{opening(path)}")
+        return re.compile(rf"(?<!\bfun )(?<!\bfunc )(?<!\bfunction )(?<!\bfn ){name}{opening(path)}")
 
     def _functions(self) -> Iterator[Location]:
         """Functions, nested ones by the outermost function around them, in path order."""

@@ -390,7 +390,7 @@ def test_what_may_be_meant_otherwise_is_no_answer(more, tmp_path):
         ("start", ["Sources/App.swift:9"]),
         ("check", ["Sources/App.swift:5  App.start"]),
         ("parse", ["core/Show.scala:3  Show.fromText"]),
-        ("fetch", ["core/Show.scala:6  run"]),
+        ("fetch", ["core/Show.scala:6  ordering.run"]),
         ("single", ["app/Main.kt:3"]),
         ("launch", ["app/Main.kt:5  start"]),
     ],
