@@ -11,8 +11,10 @@ _MARK = re.compile(r"@[\w.:]+|#?\[")
 _COMMENT = re.compile(r"//|/?\*|#(?!\[)")
 _STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
 _HASH = re.compile(r"(?:^|\s)#")
-_DEF = re.compile(r"\s*(?:[a-z_]+\s+){0,3}def\b")
-"""Of Ruby, where nothing ends a head but its brackets, and of Python."""
+_DEF = re.compile(r"\s*(?:@\w+\s+)*(?:[a-z_]+(?:\[\w*\])?\s+){0,5}def\b")
+"""Of Ruby, where nothing ends a head but its brackets, of Python and of Scala."""
+_MORE = re.compile(r"\s*\((?:implicit|using)\b|\s*:\s")
+"""How a line of Scala goes on with a head."""
 
 
 def signature(lines: Sequence[str], start: int, end: int) -> str:
@@ -35,8 +37,10 @@ def head(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
     for number in range(first, limit + 1):
         line = lines[number - 1]
         code = _HASH.split(_STRING.sub("", line))[0] if is_def else line
+        assigned = is_def and _has_body(code, depth)
         depth += sum(code.count(mark) for mark in "([{") - sum(code.count(mark) for mark in ")]}")
-        if is_def and depth <= 0 and not code.rstrip().endswith(("\\", ",")):
+        going_on = code.rstrip().endswith(("\\", ",")) or (number < limit and _MORE.match(lines[number]))
+        if is_def and (assigned or (depth <= 0 and not going_on)):
             last = number
             break
         if is_def and depth > 0:  # in Ruby, `limit:` is a parameter
@@ -45,6 +49,15 @@ def head(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
             last = number
             break
     return first, last
+
+
+def _has_body(code: str, depth: int) -> bool:
+    """Whether an ``=`` or brace outside brackets begins a body, as in Scala. ``depth``: brackets open before it."""
+    for place, character in enumerate(code):
+        if depth == 0 and (character == "{" or (character == "=" and code[place - 1 : place + 2].strip() == "=")):
+            return True
+        depth += (character in "([{") - (character in ")]}")
+    return False
 
 
 def _after_mark(lines: Sequence[str], number: int, limit: int) -> int:

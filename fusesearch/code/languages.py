@@ -7,6 +7,9 @@ The rules follow those for Python (:mod:`fusesearch.code.functions`):
 - It includes everything nested in it. Its name starts with what contains it, joined by dots: classes, interfaces, enums,
   objects, ``impl`` blocks and traits, modules, C++ and TypeScript namespaces, and Go's receivers. Packages do not appear in
   names, nor do namespaces of C# and PHP, which work like packages.
+- An extension has the name of the type that it extends. A property of Swift counts if an accessor or observer has a body.
+  A value of Scala that is a new instance with a body, and a ``given``, contain functions; without a name, a ``given`` has the one
+  that the compiler makes.
 - In JavaScript, TypeScript and Go, an anonymous function that is assigned to a name takes that name, also through the calls
   that it is handed to: ``const Row = memo(function () {})``. Other anonymous functions are transparent: a named function
   inside a callback or a module wrapper counts for itself.
@@ -37,7 +40,8 @@ class Language:
     ``functions`` and ``containers`` map a node type to a function that returns its name (``None``: not a function, or a
     container that adds nothing to names). ``bindings`` maps nodes that assign a value to a name to the fields of name and
     value. ``leading`` nodes come before a function as siblings and belong to it. ``keywords`` are words that a broken source
-    is read to call a function; unless they are ``reserved``, they are names where nothing is broken.
+    is read to call a function; unless they are ``reserved``, they are names where nothing is broken. ``indented``: indentation
+    can end a block, and the tree has all up to the next word in it.
     """
 
     module: str
@@ -51,6 +55,7 @@ class Language:
     entry: str = "language"
     keywords: frozenset[str] = _WORDS
     reserved: bool = False
+    indented: bool = False
 
 
 # Names of functions and of their containers: plain or dotted, without type parameters, pointers and blanks. ``None`` for a
@@ -270,6 +275,103 @@ def kotlin_type(node: Any) -> str | None:
     return text_of(first) or None
 
 
+def swift_type(node: Any) -> str | None:
+    """Name of a class, structure, enum, actor or protocol, or the type that an extension is for, without type arguments."""
+    return re.sub(r"<.*>", "", by_name(node) or "") or None
+
+
+_SWIFT_WORDS = {"init_declaration": "init", "deinit_declaration": "deinit", "subscript_declaration": "subscript"}
+
+
+def swift_member(node: Any) -> str | None:
+    """A function, or ``init``, ``deinit`` or ``subscript``, with a body. Operators have their signs as names."""
+    if node.type == "subscript_declaration":
+        computed = next((child for child in node.named_children if child.type == "computed_property"), None)
+        return "subscript" if computed is not None and _computes(computed) else None
+    if not node.child_by_field_name("body"):
+        return None
+    return _SWIFT_WORDS.get(node.type) or _signed(node.child_by_field_name("name"))
+
+
+def swift_property(node: Any) -> str | None:
+    """A property with a computed value or an observer."""
+    computed = node.child_by_field_name("computed_value")
+    observed = any(child.type == "willset_didset_block" for child in node.named_children)
+    if not observed and (computed is None or not _computes(computed)):
+        return None
+    return _signed(node.child_by_field_name("name"))
+
+
+def _computes(node: Any) -> bool:
+    """Whether a computed property has a body, not just ``{ get set }`` as in a protocol."""
+    accessors = [child for child in node.named_children if child.type.startswith("computed_")]
+    return not accessors or any(part.type == "{" for accessor in accessors for part in accessor.children)
+
+
+def scala_function(node: Any) -> str | None:
+    """A ``def`` with a body, or a ``given`` with parameters whose value is an expression; operators have their signs as names."""
+    body = node.child_by_field_name("body")
+    if body is None or (
+        node.type == "given_definition" and (_is_given_class(node) or not node.child_by_field_name("parameters"))
+    ):
+        return None
+    return _given(node) if node.type == "given_definition" else _signed(node.child_by_field_name("name"))
+
+
+def scala_scope(node: Any) -> str | None:
+    """A class, object, trait, enum, package object or ``given``."""
+    return _given(node) if node.type == "given_definition" else _signed(node.child_by_field_name("name"))
+
+
+def scala_value(node: Any) -> str | None:
+    """The name of a value that is a new instance with a body of its own: ``val show = new Show[Int] { def ... }``."""
+    value, name = node.child_by_field_name("value"), node.child_by_field_name("pattern")
+    if value is None or name is None or value.type != "instance_expression" or name.type != "identifier":
+        return None
+    return _signed(name)
+
+
+def scala_extension(node: Any) -> str | None:
+    """The type of the parameter that an extension is for, without its path and arguments."""
+    for parameters in node.children_by_field_name("parameters"):
+        if parameters.type == "parameters" and not any(child.type == "using" for child in parameters.children):
+            parameter = parameters.named_children[0] if parameters.named_children else None
+            return _scala_class(parameter.child_by_field_name("type")) if parameter is not None else None
+    return None
+
+
+def _scala_class(node: Any) -> str | None:
+    if node is not None and node.type == "generic_type":
+        node = node.child_by_field_name("type")
+    if node is None or node.type not in ("type_identifier", "stable_type_identifier"):
+        return None
+    return text_of(node).rpartition(".")[2] or None
+
+
+def _is_given_class(node: Any) -> bool:
+    body = node.child_by_field_name("body")
+    return body is not None and body.type in ("with_template_body", "template_body")
+
+
+def _given(node: Any) -> str | None:
+    """Its name, or that which the compiler makes of its type: ``given_Ord_List`` for ``given Ord[List[Int]]``."""
+    if name := node.child_by_field_name("name"):
+        return _signed(name)
+    target = node.child_by_field_name("return_type")
+    inner = target.child_by_field_name("type_arguments") if target is not None else None
+    own = {text_of(name) for part in node.named_children if part.type == "type_parameters" for name in part.named_children}
+    own = {re.split(r"\W", name)[0] for name in own}
+    classes = [_scala_class(one) for one in ([target, *inner.named_children] if inner is not None else [target])]
+    parts = [one for one in classes if one and one not in own]
+    return "_".join(["given", *parts]) if parts else None
+
+
+def _signed(node: Any) -> str | None:
+    """A name as it is written, colons included, without backticks."""
+    name = text_of(node)
+    return (_unquoted(node) if name.startswith("`") else name) or None
+
+
 _RUBY_CLASSES = {"Struct.new", "Data.define", "Class.new", "Module.new"}
 
 
@@ -407,6 +509,29 @@ LANGUAGES: dict[str, Language] = {
         _all("class_declaration object_declaration companion_object enum_entry", kotlin_type),
         _C_COMMENTS,
         leading=frozenset({"annotated_expression"}),  # what tree-sitter-kotlin 1.1 sometimes makes of an annotation above
+    ),
+    "swift": Language(
+        "tree_sitter_swift",
+        (".swift",),
+        {
+            **_all("function_declaration init_declaration deinit_declaration subscript_declaration", swift_member),
+            "property_declaration": swift_property,
+        },
+        _all("class_declaration protocol_declaration", swift_type),
+        ("comment", "multiline_comment"),
+        keywords=frozenset(),  # `func` stands before every name
+    ),
+    "scala": Language(
+        "tree_sitter_scala",
+        (".scala",),
+        _all("function_definition given_definition", scala_function),
+        {
+            **_all("class_definition object_definition trait_definition enum_definition package_object", scala_scope),
+            **{"given_definition": scala_scope, "extension_definition": scala_extension, "val_definition": scala_value},
+        },
+        ("comment", "block_comment"),
+        keywords=frozenset(),
+        indented=True,
     ),
 }
 """All languages parsed with tree-sitter; Python has its own parser."""

@@ -28,10 +28,10 @@ _OPERATOR = (  # of C++ and C#
 _PLAIN = rf"(?:r\#|[~\#@])?(?:{_IDENTIFIER})(?:-[\w$]+)*"
 
 
-def _grammar(setter: str) -> re.Pattern[str]:
-    """One part of a name. ``setter`` cannot follow the ``=`` that ends a name."""
+def _grammar(setter: str, signs: str = "") -> re.Pattern[str]:
+    """One part of a name. ``setter`` cannot follow the ``=`` that ends a name; ``signs`` is a form that comes first."""
     return re.compile(
-        rf"(?P<operator>{_OPERATOR})(?![\w$])"
+        rf"{signs}(?P<operator>{_OPERATOR})(?![\w$])"
         r"|`(?P<quoted>[^`\n]{1,200})`"
         r"|(?P<bracketed>\[[\w.:;& ]{1,100}\])"  # Rust's [u8], JavaScript's [Symbol.iterator]
         rf"|(?P<plain>{_PLAIN}(?:[?!](?!=|\.[\w(\[])|=(?!{setter}))?)"
@@ -41,6 +41,9 @@ def _grammar(setter: str) -> re.Pattern[str]:
 
 _PART = _grammar(r"[=~>\w(]")
 _RUBY_PART = _grammar(r"[=~>\w]")  # def name=(value)
+_SIGNS = r"[^\w\s.,;()\[\]{}`'\"]+"
+_SIGNED_PART = _grammar(r"[=~>\w]", rf"(?P<signs>[^\W\d][\w$]*_{_SIGNS}(?![\w$])|{_SIGNS}(?![\w$]))|")
+"""Of Scala and Swift, where any signs can be a name, in Scala also after a word: ``+:``, ``:::``, ``unary_!``."""
 _PYTHON_PART = re.compile(r"(?P<plain>[^\W\d]\w*)")
 _KEY = re.compile(r"\[(?P<mark>['\"])(?P<key>[^\n]{1,200}?)(?P=mark)\]")
 """A key of an object in brackets and quotes, after the object."""
@@ -55,17 +58,20 @@ _GO_METHOD = re.compile(r"\((?:[^\W\d]\w*\s+)?\*?([^\W\d]\w*)(?:\[[\w.*, ]{1,100
 _NAMESPACE = re.compile(r"\\?(?:\w+\\)+(?=\w)")
 _KEYWORDS = {
     "rb": "def", "rake": "def", "kt": "fun", "kts": "fun", "go": "func", "rs": "fn", "php": "function",
+    "swift": r"(?:class\s+)?func", "scala": "def",
     **dict.fromkeys(("js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"), "function"),
 }  # fmt: skip
 _MODIFIERS = (
     r"(?:(?:async|static|public|private|protected|internal|override|virtual|abstract|suspend|inline|constexpr|open|final|export"
-    r"|default|unsafe|extern|const|pub(?:\([^)\n]{0,40}\))?|void|int|bool|char|auto|unsigned|get|set|<[\w\s,]{1,40}>)\s+)"
+    r"|default|unsafe|extern|const|fileprivate|mutating|nonmutating|nonisolated|convenience|required|prefix|postfix|implicit"
+    r"|pub(?:\([^)\n]{0,40}\))?|void|int|bool|char|auto|unsigned|get|set|<[\w\s,]{1,40}>)\s+)"
 )
 _HEADER = re.compile(rf"{_MODIFIERS}+[*&]?(?=[^\s(]+\s*\()|(?:(?:async|static|get|set)\s+)+\*?(?=\S+\Z)")
 _DEFINITIONS = {suffix: re.compile(rf"{_MODIFIERS}*{word}\b\s*\*?\s*(?=\S)") for suffix, word in _KEYWORDS.items()}
 _CONVERSION = re.compile(r"(?:implicit|explicit)\s+(?=operator\b)")
 _SELF = re.compile(r"(?:(?:self|this|Self|\$this|static|module\.exports|exports|crate|super)(?:\.|::|->)|::)+(?=[^\W\d]|[$#`\[])")
 _CONSTRUCTOR = re.compile(r"(\w+)(?:\.|#|::)<init>")
+_FAILABLE = re.compile(r"(?<=\binit)[?!](?=[(<])")
 _NESTED = re.compile(r"(?<=\w)\$(?=[A-Z])")  # of the JVM
 _INTERFACE = re.compile(r"(?:(?<=\.)|^)I[A-Z]\w*\.(?=[^.]+$)")
 _WRAPPED = [(mark, mark) for mark in ("**", "``", "`", '"', "'")]
@@ -92,15 +98,19 @@ def read_name(text: str, path: str = "") -> tuple[str, str] | None:
             if _SELF.match(text)
             else _CONVERSION.sub("", text, count=1)
         )
+        text = _FAILABLE.sub("", text, count=1) if suffix == "swift" else text
         text = _CONSTRUCTOR.sub(r"\1.\1", text)
     owner, text = _owner(text, suffix)
-    found = _parts(text, _RUBY_PART if suffix in ("rb", "rake") else _PART, path, owner)
+    grammar = _RUBY_PART if suffix in ("rb", "rake") else _SIGNED_PART if suffix in ("swift", "scala") else _PART
+    found = _parts(text, grammar, path, owner)
     return (_of_language(found[0], suffix), found[1]) if found else None
 
 
 def _of_language(name: str, suffix: str) -> str:
     """A name without what its language leaves out: Java's packages, JavaScript's ``prototype``."""
-    if suffix in ("java", "kt", "kts"):
+    if suffix == "scala":
+        name = name.replace("$.", ".")  # an object of the JVM
+    if suffix in ("java", "kt", "kts", "scala"):
         name = _NESTED.sub(".", name)
     if suffix == "java":
         name = re.sub(r"^(?:[a-z_0-9]+\.)+(?=[A-Z])", "", name)
@@ -289,7 +299,7 @@ def _inside(form: str, names: Collection[str]) -> str:
 def _plainer(name: str) -> str:
     name = re.sub(r"\.?\[(['\"])(.*?)\1\]", r".\2", name)
     name = re.sub(r"\br#|\.prototype\b|(?<=\w)\?(?=\.)", "", name)
-    name = re.sub(r"::|->|(?<=\w)#|(?<=\w)\$(?=[^\W\d])", ".", name)
+    name = re.sub(r"(?<![.:])(?:::|->)(?!\Z)|(?<=\w)#|(?<=\w)\$(?=[^\W\d])", ".", name)
     name = re.sub(r"(?<=\.)I[A-Z]\w*\.(?=[^.]+$)", "", name)
     if "operator" not in name:
         name = re.sub(r"<[\w\s,.*&?:]*>(?=[.>,])", "", name)

@@ -109,6 +109,26 @@ def _kotlin_2(data: bytes) -> bytes:
     return _KOTLIN_ALL.sub(b"@get:", data)
 
 
+_SWIFT_MACRO = re.compile(rb"^([ \t]*)#(?=(?!if\b|elseif\b|else\b|endif\b|warning\b|error\b)[a-zA-Z])", re.MULTILINE)
+_SWIFT_SAID = re.compile(rb"^[ \t]*(?P<macro>#(?:warning|error)[ \t]*\([^\n]*\))", re.MULTILINE)
+_SWIFT_UNIT = re.compile(rb"(?<=[(,:])(\s*)\(\)(?=\s*[,)])")
+_SWIFT_WORD = re.compile(
+    rb"(?:\bin[ \t]+(?P<try>try[ \t])(?=[^\n]*\{$)|(?:->|:)[ \t]*(?P<sending>sending[ \t])(?=[ \t]*[A-Z]))", re.MULTILINE
+)
+_SWIFT_PATH = re.compile(rb"(?<=[(,: \t])(?P<slash>/)(?=[A-Z][\w.]*\??[,)\]])")
+_SWIFT_NAME = re.compile(rb"(?<!func )(?<!let )(?<!var )(?<![\w$])_\$(?=[A-Za-z])")
+
+
+def newer_swift(data: bytes) -> bytes:
+    """Without what tree-sitter-swift 0.7 stumbles over: ``#warning``, ``()`` as a value, ``try`` in the head of a loop,
+    ``sending``, the prefix ``/`` of case paths, and ``_$`` in names. Macros that begin a line become calls, unlike ``#if``."""
+    data = _SWIFT_SAID.sub(blanked, data)
+    data = _SWIFT_UNIT.sub(rb"\1_x", _SWIFT_MACRO.sub(rb"\1_", data)).replace(b"return ()", b"return _x")
+    for pattern in (_SWIFT_WORD, _SWIFT_PATH):
+        data = pattern.sub(blanked, data)
+    return _SWIFT_NAME.sub(b"__", data).replace(b"#elseif", b"#elif  ")
+
+
 _FLOW = re.compile(rb"\{\|(?:\s*[+-](?=\w))?|\|\}|[{,][ \t\n]*[+-](?=\w+\??[ \t]*:)")
 """Exact objects and covariant properties of Flow, whose other types are like those of TypeScript."""
 _SPACES = bytes.maketrans(b"|+-", b"   ")

@@ -45,6 +45,7 @@ _HEAD = re.compile(r"\A(?:[^\n]*\n)*?[^\n]*\bdef[ \t]+[\w.?!=]+[ \t]*(\([^()]*\)
 
 TYPES = r"(?:(?:::)?<[^<>;(){}]*(?:<[^<>;(){}]*>[^<>;(){}]*)*>)?"
 """Type arguments of a call, if it has some."""
+_SCALA_TYPES = r"(?:\[[^\[\];(){}]*(?:\[[^\[\];(){}]*\][^\[\];(){}]*)*\])?"
 
 TRAILING = (".kt", ".kts", ".swift", ".scala", ".groovy")
 """Suffixes of languages whose calls may have a function in braces instead of brackets."""
@@ -52,7 +53,8 @@ TRAILING = (".kt", ".kts", ".swift", ".scala", ".groovy")
 
 def opening(path: str) -> str:
     """A pattern of what follows the name that is called, in a language whose calls need that."""
-    return rf"[ \t]?[?!]?{TYPES}[ \t]?[({{]" if path.endswith(TRAILING) else rf"[ \t]?[?!]?{TYPES}[ \t]?\("
+    types = _SCALA_TYPES if path.endswith(".scala") else TYPES
+    return rf"[ \t]?[?!]?{types}[ \t]?[({{]" if path.endswith(TRAILING) else rf"[ \t]?[?!]?{types}[ \t]?\("
 
 
 def ruby_calls(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise, takewhile
 
-from fusesearch.code.newer import LITERAL, RUST_STRATEGIES, blank, blanked, newer, newer_cpp, newer_csharp, written
+from fusesearch.code.newer import LITERAL, RUST_STRATEGIES, blank, blanked, newer, newer_cpp, newer_csharp, newer_swift, written
 from fusesearch.code.spans import FunctionSpan
 
 BRANCHES = 4
@@ -50,18 +50,22 @@ def readings(data: bytes, language: str) -> Iterator[tuple[str, bytes]]:
         yield language, one
         if language == "c":
             yield "cpp", one  # which has functions without a type: TEST_BEGIN(name) {
+    elif language == "swift":
+        plain = newer_swift(data)
+        yield language, plain.replace(b"#elif  ", b"#elseif")
+        yield language, one_branch(plain, 0)
     else:
         yield from newer(data, language)
 
 
 def other_branches(data: bytes, language: str) -> Iterator[bytes]:
     """Readings with the second to fourth branch of every ``#if`` that a reading with one branch left out."""
-    if language in ("c", "cpp", "csharp"):
+    if language in ("c", "cpp", "csharp", "swift"):
         plain = _plain(data, language)
         most = max((len(chain.starts) for chain in _chains(plain)), default=0)
         for branch in range(1, min(most, BRANCHES)):
             source = one_branch(plain, branch)
-            yield without_macros(source, language) if language != "csharp" else source
+            yield without_macros(source, language) if language in ("c", "cpp") else source
 
 
 def one_branch(data: bytes, branch: int, *, uneven: bool = False) -> bytes:
@@ -173,7 +177,10 @@ _AROUND = 300
 def _plain(data: bytes, language: str) -> bytes:
     """Without comments and syntax that the grammar lacks."""
     data = LITERAL.sub(lambda match: blank(match[0]) if match[0][:1] == b"/" else match[0], data)
-    return newer_csharp(data) if language == "csharp" else newer_cpp(data) if language == "cpp" else data
+    return _NEWER[language](data) if language in _NEWER else data
+
+
+_NEWER = {"csharp": newer_csharp, "cpp": newer_cpp, "swift": newer_swift}
 
 
 def without_macros(data: bytes, language: str) -> bytes:

@@ -151,7 +151,7 @@ def _walk(root: Any, language: Language) -> Iterator[FunctionSpan]:
         bindings = _bindings(node, language)
         name = _function_name(node, bindings, language)
         if name is not None and not (broken and node.type in language.functions and name.rpartition(".")[2] in language.keywords):
-            row, column = node.end_point
+            row, column = _end(node, language.comments) if language.indented else node.end_point
             yield FunctionSpan(first + 1, max(row + (column > 0), first + 1), prefix + name)
             continue
         if len(bindings) > 1:
@@ -161,6 +161,15 @@ def _walk(root: Any, language: Language) -> Iterator[FunctionSpan]:
             continue
         prefix += _scope(node, bindings, language)
         pending += [(child, prefix, start) for child, start in _children(node, first, language) if child.child_count]
+
+
+def _end(node: Any, comments: tuple[str, ...]) -> tuple[int, int]:
+    """Where the last word of a node ends, without comments after it."""
+    last = node
+    while last is not None:
+        node = last
+        last = next((child for child in reversed(node.children) if child.type not in comments and child.text), None)
+    return tuple(node.end_point)
 
 
 def _function_name(node: Any, bindings: list[tuple[str | None, Any]], language: Language) -> str | None:

@@ -55,6 +55,12 @@ SOURCES = {
     ),
     "a.kt": "class A {\n fun `adds 2, fast`() { x() }\n fun `adds 2`() { y() }\n"
     " fun plus(o: A): A { return o }\n}\nfun List<Int>.second() { a() }\n",
+    "a.swift": "class A<T> {\n init?(x: Int) { f() }\n func f(_ x: Int, by y: Int) { x() }\n"
+    " static func == (l: A, r: A) -> Bool { true }\n var size: Int { 1 }\n subscript(i: Int) -> Int { 1 }\n"
+    " func `default`() { y() }\n}\nextension [Int] { func second() { 1 } }\n",
+    "a.scala": "object L {\n def +:(x: Int) = 1\n def ::(x: Int) = 2\n def :::(x: Int) = 3\n def unary_! = 4\n"
+    " def x_=(v: Int) = 5\n def `adds 2, fast` = 6\n def >>=[A](f: A) = 7\n def map[B](f: A => B) = 8\n"
+    " class I { def h = 9 }\n}\n",
     "a.go": "package x\nfunc (s *Server[T]) Handle() { }\nfunc (List[K, V]) Len() int { return 1 }\n"
     "func Map[T any](x T) {}\n",
     "A.java": "class O { O() {} <T> void g() {} class I { void h() {} } }\n",
@@ -156,6 +162,20 @@ FORMS = [
     ("a.kt", "A.adds 2", ["A.`adds 2`", "A.adds 2"]),
     ("a.kt", "A.plus", ["fun A.plus(o: A): A", "A#plus"]),
     ("a.kt", "List.second", ["List<Int>.second", "fun List<Int>.second()"]),
+    ("a.swift", "A.f", ["A.f(_:by:)", "A<Int>.f", "func f(_ x: Int, by y: Int)", "A.f(_ x: Int)", "self.f"]),
+    ("a.swift", "A.init", ["A.init(x:)", "A.init?(x: Int)", "init(x:)"]),
+    ("a.swift", "A.==", ["A.==", "A.==(_:_:)", "static func ==(l: A, r: A)"]),
+    ("a.swift", "A.subscript", ["A.subscript(_:)", "subscript(i: Int)"]),
+    ("a.swift", "A.default", ["A.`default`()", "A.default"]),
+    ("a.swift", "A.size", ["A.size", "size"]),
+    ("a.scala", "L.+:", ["L.+:", "L.+:(x: Int)", "def +:(x: Int)"]),
+    ("a.scala", "L.:::", ["L.:::", "L.:::(x)"]),
+    ("a.scala", "L.unary_!", ["L.unary_!", "L#unary_!", "unary_!"]),
+    ("a.scala", "L.x_=", ["L.x_=", "L.x_=(v: Int)"]),
+    ("a.scala", "L.>>=", ["L.>>=", "L.>>=[A](f)"]),
+    ("a.scala", "L.adds 2, fast", ["L.`adds 2, fast`", "`adds 2, fast`"]),
+    ("a.scala", "L.map", ["L.map[B]", "L.map[B](f: A => B)", "L$.map", "org.acme.L.map", "L::map", "def map[B](f: A => B)"]),
+    ("a.scala", "L.I.h", ["L$I.h", "L.I#h", "L.I.h"]),
     ("a.go", "Server.Handle", ["(*Server).Handle", "(s *Server[T]) Handle", "(*Server[T]).Handle",
         "x.(*Server).Handle", "func (s *Server[T]) Handle()"]),
     ("a.go", "List.Len", ["List[K, V].Len", "(List[K, V]).Len"]),

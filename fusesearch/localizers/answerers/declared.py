@@ -23,7 +23,7 @@ _GO_TYPE = r"[\w.*\[\]{}]"
 _RUBY_MAKERS = r"(?:[cm]?attr(?:ibute)?_\w+|alias_method|alias|define_method|scope|has_\w+|belongs_to)"
 _PUBLIC = r"(?:pub(?:\([^)\n]*\))?[ \t]+)?"
 
-UNKNOWN = (".swift", ".scala", ".dart", ".groovy")
+UNKNOWN = (".dart", ".groovy")
 """Suffixes of languages whose functions are not known, where what holds a variable says whether it is local."""
 
 _VARIABLE = re.compile(r"\b(?:val|var|let|final|const)\b")

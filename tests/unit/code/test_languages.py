@@ -17,7 +17,22 @@ def spans(path: str, source: str) -> list[tuple[str, int, int]]:
 
 
 def test_every_language_has_a_suffix():
-    paths = ["a.js", "a.ts", "a.tsx", "A.java", "a.go", "a.rs", "a.c", "a.cpp", "A.cs", "a.rb", "a.php", "a.kt"]
+    paths = [
+        "a.js",
+        "a.ts",
+        "a.tsx",
+        "A.java",
+        "a.go",
+        "a.rs",
+        "a.c",
+        "a.cpp",
+        "A.cs",
+        "a.rb",
+        "a.php",
+        "a.kt",
+        "a.swift",
+        "a.scala",
+    ]
     assert [language_of(path) for path in paths] == list(LANGUAGES)
     assert language_of("Makefile") is None
     assert language_of("a.d/notes") is None
@@ -33,6 +48,8 @@ def test_every_language_has_a_suffix():
         ("a.rb", "# a\nx = '#b' # c\n", ["", "x = '#b'", ""]),
         ("a.php", "<?php # a\n$x = 1; // b\n", ["<?php", "$x = 1;", ""]),
         ("a.kt", "/* a\n*/ val x = 1 // b\n", ["", "   val x = 1", ""]),
+        ("a.swift", "/* a /* b\n*/ c */ let x = 1 // b\n/// d\n", ["", "   let x = 1", "", ""]),
+        ("a.scala", "/* a /* b\n*/ c */ val x = 1 // b\n", ["", "   val x = 1", ""]),
         ("a.cs", "int x; // a\n", ["int x;", ""]),
         ("a.go", "package p // a\n", ["package p", ""]),
         ("a.cpp", "int x; /* é */ int y;\n", ["int x;            int y;", ""]),

@@ -66,7 +66,7 @@ def test_names_of_python_are_identifiers():
 
 ONLY_IN_THE_FILE = {
     "b c", "a (b) {c}", "ops.c d", "ops.1", "self.onmessage", "A.a b", "A.12", "(A,B).b", "fn(u8).f", "V.`", "A.[`tpl`]", "o.1.5",
-    "o.[`g`]", "o.e f", "().c", "dynAny+Send.e",
+    "o.[`g`]", "o.e f", "().c", "dynAny+Send.e", "A.my name",
 }  # fmt: skip
 """Names that need their file to be told from the text around them."""
 

@@ -37,7 +37,9 @@ def test_functions(path: str, source: str, functions: list[tuple[int, int, str]]
         assert any(start <= last and first <= end for start, end, _ in functions)
 
 
-@pytest.mark.parametrize("path", ["a.c", "a.cpp", "a.cs", "a.kt", "a.rs", "a.ts", "a.go", "a.php", "a.rb", "a.java"])
+@pytest.mark.parametrize(
+    "path", ["a.c", "a.cpp", "a.cs", "a.kt", "a.rs", "a.ts", "a.go", "a.php", "a.rb", "a.java", "a.swift", "a.scala"]
+)
 def test_what_cannot_be_read_is_told(path: str) -> None:
     source = "<?php\n" * (path == "a.php") + "class ) { ]] ((\n" * 3
     syntax = read_syntax(source, language_of(path, source) or "")
@@ -59,9 +61,21 @@ BROKEN = """class A {
 """
 
 
-@pytest.mark.parametrize("path", ["a.c", "a.cpp", "a.cs", "a.java", "a.js", "a.ts", "a.tsx", "a.go", "a.php", "a.rs", "a.kt"])
+@pytest.mark.parametrize(
+    "path", ["a.c", "a.cpp", "a.cs", "a.java", "a.js", "a.ts", "a.tsx", "a.go", "a.php", "a.rs", "a.kt", "a.swift", "a.scala"]
+)
 def test_no_function_is_named_by_a_keyword(path: str) -> None:
-    header = {".php": "function", ".js": "", ".ts": "", ".tsx": "", ".go": "func", ".rs": "fn", ".kt": "fun"}
+    header = {
+        ".php": "function",
+        ".js": "",
+        ".ts": "",
+        ".tsx": "",
+        ".go": "func",
+        ".rs": "fn",
+        ".kt": "fun",
+        ".swift": "func",
+        ".scala": "def",
+    }
     source = "<?php\n" * (path == "a.php") + BROKEN.replace("int", header.get(path[1:], "int"))
     words = set() if path == "a.c" else {"catch"}
     words |= {"if", "else", "for", "while", "switch", "case", "return"}
@@ -73,7 +87,7 @@ def test_no_function_is_named_by_a_keyword(path: str) -> None:
 @given(st.text(alphabet="#if0else ndABC_({[]})\"'/*\\\n x;:,<>", max_size=200))
 def test_readings_keep_every_line(text: str) -> None:
     data = text.encode()
-    for language in ("c", "cpp", "csharp", "kotlin"):
+    for language in ("c", "cpp", "csharp", "kotlin", "swift"):
         for _, reading in readings(data, language):
             assert [len(line) for line in reading.split(b"\n")] == [len(line) for line in data.split(b"\n")]
 

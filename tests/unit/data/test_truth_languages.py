@@ -30,6 +30,12 @@ SOURCES = {
         "g",
     ),
     "a.kt": ("class A {\n  fun f(): Int {\n    // why\n    return 1\n  }\n}\n\nfun g(): Int {\n  return 3\n}\n", "A.f", "g"),
+    "a.swift": (
+        "class A {\n  func f() -> Int {\n    // why\n    return 1\n  }\n}\n\nfunc g() -> Int {\n  return 3\n}\n",
+        "A.f",
+        "g",
+    ),
+    "a.scala": ("class A:\n  def f: Int =\n    // why\n    1\n\nobject B:\n  def g: Int =\n    3\n", "A.f", "B.g"),
 }
 EVERY = pytest.mark.parametrize("path", SOURCES)
 
@@ -97,7 +103,7 @@ def test_a_header_is_read_as_one_language_on_both_sides():
     assert truth("a.h", old, old.replace("1", "a::b")).functions == ["a.h::f"]
 
 
-@pytest.mark.parametrize("path", ["a.c", "a.cpp", "a.kt", "a.cs"])
+@pytest.mark.parametrize("path", ["a.c", "a.cpp", "a.kt", "a.cs", "a.swift", "a.scala"])
 def test_a_change_in_code_that_cannot_be_parsed_says_so(path):
     old = "class ) { ]] ((\n" * 5
     found = truth(path, old, old.replace("((", "((x", 1))

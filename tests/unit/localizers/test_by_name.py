@@ -272,7 +272,8 @@ struct App {
 }
 app.start(80)
 """,
-    "core/Show.scala": "object Show {\n  def fromText[A](text: String): Show[A] =\n    parse(text)\n}\n",
+    "core/Show.scala": "object Show {\n  def fromText[A](text: String): Show[A] =\n    parse(text)\n}\n"
+    "given ordering: Ord[Int] with\n  def run = fetch[List[Int]](1)\n",
     "web/Form.vue": "<script>\nexport default {\n  methods: {\n    onSave() {\n      return 1\n    },\n  },\n}\n</script>\n",
     "db/schema.sql": (
         "-- create table later (id int);\nCREATE TABLE IF NOT EXISTS shop.users (id int);\n"
@@ -387,7 +388,9 @@ def test_what_may_be_meant_otherwise_is_no_answer(more, tmp_path):
         ("register", ["web/main.ts:8"]),
         ("configure", ["lib/const.rb:7"]),
         ("start", ["Sources/App.swift:9"]),
-        ("check", ["Sources/App.swift:5"]),
+        ("check", ["Sources/App.swift:5  App.start"]),
+        ("parse", ["core/Show.scala:3  Show.fromText"]),
+        ("fetch", ["core/Show.scala:6  ordering.run"]),
         ("single", ["app/Main.kt:3"]),
         ("launch", ["app/Main.kt:5  start"]),
     ],

@@ -71,6 +71,15 @@ KOTLIN = {
     "a.kt": "fun module(block: () -> Unit) = block()\nfun single(block: () -> Unit) {}\n",
     "b.kt": "fun appModule() = module {\n    single { 1 }\n}\n",
 }
+SWIFT = {
+    "a.swift": "func load<T>(_ type: T.Type) -> T { decode() }\n",
+    "b.swift": "struct App {\n  var body: Int { stack { load(Int.self) } }\n}\n",
+    "c.swift": "func stack(_ of: () -> Int) -> Int { of() }\n",
+}
+SCALA = {
+    "a.scala": "object Codec:\n  def decode[A](text: String): A = ???\n",
+    "b.scala": 'class Use:\n  def use = Codec.decode[List[Int]]("x")\n',
+}
 
 
 @pytest.mark.parametrize(
@@ -80,6 +89,10 @@ KOTLIN = {
         (TYPED, "Mapper.Convert", ["Maker.Build"], ["User.Use"]),
         (KOTLIN, "module", [], ["appModule"]),
         (KOTLIN, "appModule", ["module", "single"], []),
+        (SWIFT, "load", [], ["App.body"]),
+        (SWIFT, "App.body", ["stack", "load"], []),
+        (SCALA, "Codec.decode", [], ["Use.use"]),
+        (SCALA, "Use.use", ["Codec.decode"], []),
     ],
 )
 def test_callees_and_callers(tmp_path: Path, files: dict[str, str], name: str, callees: list[str], callers: list[str]):
