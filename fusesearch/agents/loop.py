@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from fusesearch.agents.conversation import conversation
+from fusesearch.agents.lockstep import Lockstep
 from fusesearch.agents.models.base import Completion, Message, Model, Sampling
 from fusesearch.agents.parsing import parse_turn
 from fusesearch.agents.prompts import render_notice
@@ -183,15 +184,17 @@ async def run_episodes(jobs: Iterable[Callable[[], Awaitable[T]]], concurrency: 
 
     A job is a function without arguments that starts one episode. Whenever one ends, the next is taken from ``jobs``. If a
     job raises, or the caller stops early (``contextlib.aclosing``) or is cancelled, all other jobs are cancelled and
-    awaited, so that nothing keeps running.
+    awaited, so that nothing keeps running. The jobs are in :class:`Lockstep`, also with the caller: one that has ended counts
+    until the caller asks for the next result.
     """
     waiting = iter(jobs)
     running: set[asyncio.Future[T]] = set()
+    lockstep = Lockstep()
     finished: asyncio.Queue[asyncio.Future[T]] = asyncio.Queue()
 
     def start() -> None:
         for job in islice(waiting, concurrency - len(running)):
-            task = asyncio.ensure_future(job())
+            task = lockstep.start(job)
             running.add(task)
             task.add_done_callback(finished.put_nowait)
 
@@ -201,8 +204,10 @@ async def run_episodes(jobs: Iterable[Callable[[], Awaitable[T]]], concurrency: 
             task = await finished.get()
             running.discard(task)
             start()
+            lockstep.end(task)
             yield task.result()
     finally:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+        lockstep.close()
