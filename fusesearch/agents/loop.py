@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Protocol, TypeVar
@@ -179,7 +179,7 @@ def _refused(call: ToolCall, reason: str) -> Observation:
     return Observation(call_id=call.id, output=f"Error: {reason}", error=reason)
 
 
-async def run_episodes(jobs: Iterable[Callable[[], Awaitable[T]]], concurrency: int) -> AsyncIterator[T]:
+async def run_episodes(jobs: Iterable[Callable[[], Awaitable[T]]], concurrency: int) -> AsyncGenerator[T, None]:
     """Run up to ``concurrency`` jobs at once and yield results in the order of finishing.
 
     A job is a function without arguments that starts one episode. Whenever one ends, the next is taken from ``jobs``. If a

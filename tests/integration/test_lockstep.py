@@ -5,12 +5,13 @@ from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from fusesearch.agents.loop import run_episodes
 from fusesearch.agents.models.base import Completion, Message, Sampling
-from fusesearch.agents.models.transformers import TransformersModel
+from fusesearch.agents.models.transformers import TransformersModel, _Request
 from tests.fakes.tiny_student import tiny_student
 
 ISSUES = ["prime fails", "a much longer issue about prime numbers in many words", "n", "n", "return", "one more", "last"]
@@ -26,12 +27,12 @@ class Watched(TransformersModel):
 
     batches: list[list[tuple[int, ...]]]
 
-    def _generate(self, batch):
+    def _generate(self, batch: list[_Request]) -> list[Completion]:
         self.batches.append([tuple(request.prompt) for request in batch])
         return super()._generate(batch)
 
 
-def watched(checkpoint: Path, **options: int) -> Watched:
+def watched(checkpoint: Path, **options: Any) -> Watched:
     model = Watched.load(checkpoint, **options)
     assert isinstance(model, Watched)
     model.batches = []
