@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from fusesearch.agents.conversation import conversation
+from fusesearch.agents.lockstep import Lockstep
 from fusesearch.agents.models.base import Completion, Message, Model, Sampling
 from fusesearch.agents.parsing import parse_turn
 from fusesearch.agents.prompts import render_notice
@@ -178,20 +179,22 @@ def _refused(call: ToolCall, reason: str) -> Observation:
     return Observation(call_id=call.id, output=f"Error: {reason}", error=reason)
 
 
-async def run_episodes(jobs: Iterable[Callable[[], Awaitable[T]]], concurrency: int) -> AsyncIterator[T]:
+async def run_episodes(jobs: Iterable[Callable[[], Awaitable[T]]], concurrency: int) -> AsyncGenerator[T, None]:
     """Run up to ``concurrency`` jobs at once and yield results in the order of finishing.
 
     A job is a function without arguments that starts one episode. Whenever one ends, the next is taken from ``jobs``. If a
     job raises, or the caller stops early (``contextlib.aclosing``) or is cancelled, all other jobs are cancelled and
-    awaited, so that nothing keeps running.
+    awaited, so that nothing keeps running. The jobs are in :class:`Lockstep`, also with the caller: one that has ended counts
+    until the caller asks for the next result.
     """
     waiting = iter(jobs)
     running: set[asyncio.Future[T]] = set()
+    lockstep = Lockstep()
     finished: asyncio.Queue[asyncio.Future[T]] = asyncio.Queue()
 
     def start() -> None:
         for job in islice(waiting, concurrency - len(running)):
-            task = asyncio.ensure_future(job())
+            task = lockstep.start(job)
             running.add(task)
             task.add_done_callback(finished.put_nowait)
 
@@ -201,8 +204,10 @@ async def run_episodes(jobs: Iterable[Callable[[], Awaitable[T]]], concurrency: 
             task = await finished.get()
             running.discard(task)
             start()
+            lockstep.end(task)
             yield task.result()
     finally:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+        lockstep.close()

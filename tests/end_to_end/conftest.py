@@ -32,7 +32,15 @@ TINY = {
     "agent": {"max_turns": 3, "max_new_tokens": 16, "max_context_tokens": 3000},
     "synthesize": {"per_instance": 40},
     "select": {"min_f1": 0.0, "min_efficiency": 0.0, "max_trajectories": 8},
-    "sft": {"epochs": 1, "max_length": 4096, "batch_size": 4, "micro_batch": 4, "save_steps": 1},
+    "sft": {
+        "epochs": 1,
+        "renamed_copies": 1,
+        "drills": 4,
+        "max_length": 4096,
+        "batch_size": 4,
+        "micro_batch": 4,
+        "save_steps": 1,
+    },
     "grpo": {"steps": 3, "prompts_per_step": 2, "group": 2, "micro_batch": 4, "save_steps": 1},
     "evaluate": {"runs": 1, "max_instances": 4},
 }

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fusesearch.agents.lockstep import Lockstep, waiting
 from fusesearch.agents.models import chat
 from fusesearch.agents.models.base import Completion, Message, Sampling
 from fusesearch.core.errors import ArtifactError
@@ -36,6 +37,7 @@ class _Request:
     known: int  # leading ids of the prompt that earlier turns of the conversation recorded
     sampling: Sampling
     future: asyncio.Future[Completion]
+    lockstep: Lockstep | None  # of the episodes that its own runs with
 
 
 class TransformersModel:
@@ -90,16 +92,17 @@ class TransformersModel:
         return cls(model, tokenizer, name=Path(checkpoint).name, **options)
 
     async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
-        """One assistant message. Concurrent requests share a batch."""
+        """One assistant message. Concurrent requests share a batch, those of episodes that run together in lockstep."""
         prompt = chat.prompt_ids(self.tokenizer, messages, tools)
         if len(prompt) >= self.model.config.max_position_embeddings:
             return Completion(text="", usage=Usage(prompt_tokens=len(prompt)), finish_reason="context")
         loop = asyncio.get_running_loop()
-        request = _Request(prompt, _recorded_tokens(messages), sampling, loop.create_future())
-        self._queue.append(request)
-        if self._worker is None or self._worker.done():
-            self._worker = loop.create_task(self._serve())
-        return await request.future
+        with waiting() as lockstep:
+            request = _Request(prompt, _recorded_tokens(messages), sampling, loop.create_future(), lockstep)
+            self._queue.append(request)
+            if self._worker is None or self._worker.done():
+                self._worker = loop.create_task(self._serve())
+            return await request.future
 
     async def close(self) -> None:
         """Drop caches and stop the worker and its thread."""
@@ -130,7 +133,9 @@ class TransformersModel:
                     request.future.set_result(completion)
 
     async def _settle(self) -> None:
-        """Wait a few milliseconds while more requests arrive, so that batches are full."""
+        """Wait while more requests arrive, so that batches are full: for all running episodes, else a few milliseconds."""
+        if lockstep := self._queue[0].lockstep:
+            return await lockstep.all_wait()
         for _ in range(20):
             size = len(self._queue)
             await asyncio.sleep(0.003)
@@ -140,7 +145,7 @@ class TransformersModel:
     def _next_batch(self) -> tuple[list[_Request], list[_Request]]:
         batch_key = _batch_key(self._queue[0].sampling)
         same = [request for request in self._queue if _batch_key(request.sampling) == batch_key]
-        batch = sorted(same, key=lambda r: len(r.prompt))[: self.max_batch]
+        batch = sorted(same, key=_order)[: self.max_batch]
         chosen = {id(r) for r in batch}
         return batch, [r for r in self._queue if id(r) not in chosen]
 
@@ -269,6 +274,11 @@ def end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
 def _batch_key(sampling: Sampling) -> tuple[float, float, int]:
     """What requests must have in common to share a batch."""
     return sampling.temperature, sampling.top_p, sampling.max_new_tokens
+
+
+def _order(request: _Request) -> tuple[int, list[int], int]:
+    """The place of a request in its batch: short prompts first; none but equal ones depend on which came first."""
+    return len(request.prompt), request.prompt, -1 if request.sampling.seed is None else request.sampling.seed
 
 
 def _recorded_tokens(messages: Sequence[Message]) -> int:
