@@ -82,12 +82,6 @@ def with_body(node: Any) -> str | None:
     return by_name(node) if node.child_by_field_name("body") else None
 
 
-def last_name(node: Any) -> str:
-    """The last part of a dotted name: ``b`` of ``a.b``."""
-    raw = node.text[-4 * _MAX_CHARS :].decode("utf-8", "replace")
-    return "".join(raw.split()).rpartition(".")[2][:_MAX_CHARS]
-
-
 _AROUND = ("parenthesized_expression", "expression_list", "as_expression", "satisfies_expression", "non_null_expression")
 
 
