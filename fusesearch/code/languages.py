@@ -517,7 +517,7 @@ LANGUAGES: dict[str, Language] = {
     ),
     "scala": Language(
         "tree_sitter_scala",
-        (".scala",),
+        (".scala", ".sc"),
         _all("function_definition given_definition", scala_function),
         {
             **_all("class_definition object_definition trait_definition enum_definition package_object", scala_scope),

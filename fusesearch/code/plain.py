@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 C_FAMILY = (".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".m", ".mm")
 SCRIPTS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte")
-BRACED = (".java", ".cs", ".kt", ".kts", ".swift", ".scala", ".groovy", ".dart", ".rs", *C_FAMILY)
+SCALA = (".scala", ".sc")
+BRACED = (".java", ".cs", ".kt", ".kts", ".swift", *SCALA, ".groovy", ".dart", ".rs", *C_FAMILY)
 HASHES = (".rb", ".rake", ".ex", ".exs", ".sh", ".bash", ".pl", ".pm", ".r", ".jl", ".py", ".php")
 """Suffixes of languages with comments after ``#``."""
 
@@ -47,13 +48,13 @@ TYPES = r"(?:(?:::)?<[^<>;(){}]*(?:<[^<>;(){}]*>[^<>;(){}]*)*>)?"
 """Type arguments of a call, if it has some."""
 _SCALA_TYPES = r"(?:\[[^\[\];(){}]*(?:\[[^\[\];(){}]*\][^\[\];(){}]*)*\])?"
 
-TRAILING = (".kt", ".kts", ".swift", ".scala", ".groovy")
+TRAILING = (".kt", ".kts", ".swift", *SCALA, ".groovy")
 """Suffixes of languages whose calls may have a function in braces instead of brackets."""
 
 
 def opening(path: str) -> str:
     """A pattern of what follows the name that is called, in a language whose calls need that."""
-    types = _SCALA_TYPES if path.endswith(".scala") else TYPES
+    types = _SCALA_TYPES if path.endswith(SCALA) else TYPES
     return rf"[ \t]?[?!]?{types}[ \t]?[({{]" if path.endswith(TRAILING) else rf"[ \t]?[?!]?{types}[ \t]?\("
 
 

@@ -33,7 +33,7 @@ from fusesearch.localizers.ranker.paths import is_candidate
 from fusesearch.localizers.ranker.workers import analysed, text_of
 from fusesearch.search.repository import Repository
 
-VERSION = 6 << 8 | sys.version_info.minor
+VERSION = 7 << 8 | sys.version_info.minor
 """Changes with what facts contain; the running Python decides which files parse."""
 
 LIMIT_BYTES = 2 << 30

@@ -35,8 +35,8 @@ MAX_FOLLOWED = 30
 _NAME = r"([^\W\d]\w*)"
 _NEED_OBJECTS = (".py", ".go", ".php", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
 _TYPED = (
-    ".cs", ".kt", ".kts", ".swift", ".scala", ".ts", ".tsx", ".mts", ".cts", ".rs", ".java", ".cc", ".cpp", ".cxx", ".h", ".hh",
-    ".hpp", ".hxx",
+    ".cs", ".kt", ".kts", ".swift", ".scala", ".sc", ".ts", ".tsx", ".mts", ".cts", ".rs", ".java", ".cc", ".cpp", ".cxx",
+    ".h", ".hh", ".hpp", ".hxx",
 )  # fmt: skip
 """Suffixes of languages with calls that have type arguments or a block before their brackets, which the index has as words."""
 

@@ -274,6 +274,7 @@ app.start(80)
 """,
     "core/Show.scala": "object Show {\n  def fromText[A](text: String): Show[A] =\n    parse(text)\n}\n"
     "given ordering: Ord[Int] with\n  def run = fetch[List[Int]](1)\n",
+    "build.sc": "val version = 3\nobject core { def deps = ivy[Dep](version) }\n",
     "web/Form.vue": "<script>\nexport default {\n  methods: {\n    onSave() {\n      return 1\n    },\n  },\n}\n</script>\n",
     "db/schema.sql": (
         "-- create table later (id int);\nCREATE TABLE IF NOT EXISTS shop.users (id int);\n"
@@ -339,6 +340,8 @@ def more(tmp_path):
         ("limit", "Sources/App.swift:2"),
         ("App.start", "Sources/App.swift:3"),
         ("Show.fromText", "core/Show.scala:2"),
+        ("version", "build.sc:1"),
+        ("core.deps", "build.sc:2"),
         ("routes", "app/Main.kt:2"),
         ("größe", "src/größe.kt:1"),
         ("onSave", "web/Form.vue:4"),
@@ -391,6 +394,7 @@ def test_what_may_be_meant_otherwise_is_no_answer(more, tmp_path):
         ("check", ["Sources/App.swift:5  App.start"]),
         ("parse", ["core/Show.scala:3  Show.fromText"]),
         ("fetch", ["core/Show.scala:6  ordering.run"]),
+        ("ivy", ["build.sc:2  core.deps"]),
         ("single", ["app/Main.kt:3"]),
         ("launch", ["app/Main.kt:5  start"]),
     ],

@@ -79,6 +79,7 @@ SWIFT = {
 SCALA = {
     "a.scala": "object Codec:\n  def decode[A](text: String): A = ???\n",
     "b.scala": 'class Use:\n  def use = Codec.decode[List[Int]]("x")\n',
+    "build.sc": 'def script = Codec.decode[Int]("x")\n',
 }
 
 
@@ -91,8 +92,9 @@ SCALA = {
         (KOTLIN, "appModule", ["module", "single"], []),
         (SWIFT, "load", [], ["App.body"]),
         (SWIFT, "App.body", ["stack", "load"], []),
-        (SCALA, "Codec.decode", [], ["Use.use"]),
+        (SCALA, "Codec.decode", [], ["Use.use", "script"]),
         (SCALA, "Use.use", ["Codec.decode"], []),
+        (SCALA, "script", ["Codec.decode"], []),
     ],
 )
 def test_callees_and_callers(tmp_path: Path, files: dict[str, str], name: str, callees: list[str], callers: list[str]):
