@@ -52,9 +52,35 @@ TRAILING = (".kt", ".kts", ".swift", *SCALA, ".groovy")
 """Suffixes of languages whose calls may have a function in braces instead of brackets."""
 
 
+CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
+CONSTRUCTORS_OF = {".swift": ("init",), **dict.fromkeys(SCALA, ("apply", "this"))}
+
+
+def callable_name(path: str, name: str) -> str:
+    """The name by which a function is called: a constructor by that of its class."""
+    *holders, last = name.split(".")
+    made = holders and last in (*CONSTRUCTORS, *CONSTRUCTORS_OF.get(path[path.rfind(".") :], ()))
+    return holders[-1] if made else last
+
+
+_HEADS = r"\b(?:class|interface|object|struct|enum|extension|actor|protocol|trait)\b"
+_SWIFT_TYPE = re.compile(rf"(?:->|\bvar[ \t]+[\w`]+[ \t]*:|{_HEADS})[^\n={{(]*(?=\{{)")
+_TYPE = re.compile(rf"(?:\)[ \t]*:|{_HEADS})[^\n={{(]*(?=\{{)|\bcase\b(?![ \t]+(?:class|object)\b)[^\n]*?(?==>|\bif\b)")
+"""Types before a brace, which may be no call with a block, and Scala's patterns."""
+
+
+def without_types(text: str, path: str) -> str:
+    """A source of :func:`without_text` with blanks in the place of types that look like calls."""
+    if not path.endswith(TRAILING):
+        return text
+    return (_SWIFT_TYPE if path.endswith(".swift") else _TYPE).sub(lambda match: " " * len(match[0]), text)
+
+
 def opening(path: str) -> str:
     """A pattern of what follows the name that is called, in a language whose calls need that."""
     types = _SCALA_TYPES if path.endswith(SCALA) else TYPES
+    if path.endswith(".swift"):
+        return rf"[ \t]?[?!]?{types}(?:[ \t]?[({{]|\.init\b)"
     return rf"[ \t]?[?!]?{types}[ \t]?[({{]" if path.endswith(TRAILING) else rf"[ \t]?[?!]?{types}[ \t]?\("
 
 

@@ -274,6 +274,14 @@ app.start(80)
 """,
     "core/Show.scala": "object Show {\n  def fromText[A](text: String): Show[A] =\n    parse(text)\n}\n"
     "given ordering: Ord[Int] with\n  def run = fetch[List[Int]](1)\n",
+    "Sources/Depot.swift": """\
+struct Depot {
+    init(size: Int) { }
+}
+struct Big: Depot { var one: Depot { old } }
+func none() -> Depot { old }
+func open() -> Any { Depot(size: 1) }
+""",
     "build.sc": "val version = 3\nobject core { def deps = ivy[Dep](version) }\n",
     "web/Form.vue": "<script>\nexport default {\n  methods: {\n    onSave() {\n      return 1\n    },\n  },\n}\n</script>\n",
     "db/schema.sql": (
@@ -396,6 +404,8 @@ def test_what_may_be_meant_otherwise_is_no_answer(more, tmp_path):
         ("fetch", ["core/Show.scala:6  ordering.run"]),
         ("ivy", ["build.sc:2  core.deps"]),
         ("single", ["app/Main.kt:3"]),
+        ("Depot", ["Sources/Depot.swift:6  open"]),
+        ("Depot.init", ["Sources/Depot.swift:6  open"]),
         ("launch", ["app/Main.kt:5  start"]),
     ],
 )
