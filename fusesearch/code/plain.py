@@ -64,8 +64,10 @@ def callable_name(path: str, name: str) -> str:
 
 
 _HEADS = r"\b(?:class|interface|object|struct|enum|extension|actor|protocol|trait)\b"
-_SWIFT_TYPE = re.compile(rf"(?:->|\bvar[ \t]+[\w`]+[ \t]*:|{_HEADS})[^\n={{(]*(?=\{{)")
-_TYPE = re.compile(rf"(?:\)[ \t]*:|{_HEADS})[^\n={{(]*(?=\{{)|\bcase\b(?![ \t]+(?:class|object)\b)[^\n]*?(?==>|\bif\b)")
+_SWIFT_TYPE = re.compile(rf"(?:->|\bvar[ \t]+[\w`]+[ \t]*:|{_HEADS})[^\n={{(]{{0,300}}(?=\{{)")
+_TYPE = re.compile(
+    rf"(?:\)[ \t]*:|{_HEADS})[^\n={{(]{{0,300}}(?=\{{)|\bcase\b(?![ \t]+(?:class|object)\b)[^\n]{{0,500}}?(?==>|\bif\b)"
+)
 """Types before a brace, which may be no call with a block, and Scala's patterns."""
 
 
