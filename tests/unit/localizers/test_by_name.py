@@ -113,6 +113,23 @@ def test_the_only_definition_of_a_name_is_the_answer(tree, tmp_path, name, entit
     assert found.lines == [f"{entity.partition('::')[0]}:{line}  {entity.partition('::')[2]}"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_sources_in_utf_16_are_read(tmp_path, encoding):
+    sources = {
+        "Cart.cs": "\ufeffclass Cart {\r\n  int Total() {\r\n    return Tax(1);\r\n  }\r\n}\r\n",
+        "tax.cpp": "\ufeffint Tax(int x) {\n  return x;\n}\n",
+    }
+    for path, text in sources.items():
+        (tmp_path / path).write_bytes(text.encode(encoding))
+    repository = Repository(tmp_path)
+    found = asked("where is Tax defined?", repository, tmp_path)
+    assert found is not None
+    assert found.lines == ["tax.cpp:1  Tax"]
+    found = asked("who calls Tax?", repository, tmp_path)
+    assert found is not None
+    assert found.lines == ["Cart.cs:3  Cart.Total"]
+
+
 def test_several_definitions_are_candidates(tree, tmp_path):
     found = asked("where is `new` defined?", tree, tmp_path)
     assert found is not None
