@@ -11,7 +11,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from fusesearch.code.languages import LANGUAGES, Language, bare, bound_name, by_name, text_of
+from fusesearch.code.languages import LANGUAGES, Language
+from fusesearch.code.nodes import bare, bound_name, by_name, text_of
 from fusesearch.code.readings import named_by_macros, open_macro, other_branches, readings
 from fusesearch.code.spans import FunctionSpan
 
