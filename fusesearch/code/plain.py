@@ -53,7 +53,7 @@ TRAILING = (".kt", ".kts", ".swift", *SCALA, ".groovy")
 
 
 CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
-CONSTRUCTORS_OF = {".swift": ("init",), **dict.fromkeys(SCALA, ("apply", "this"))}
+CONSTRUCTORS_OF = {".swift": ("init",), **dict.fromkeys(SCALA, ("apply",))}
 
 
 def callable_name(path: str, name: str) -> str:
@@ -63,11 +63,10 @@ def callable_name(path: str, name: str) -> str:
     return holders[-1] if made else last
 
 
-_HEADS = r"\b(?:class|interface|object|struct|enum|extension|actor|protocol|trait)\b"
-_SWIFT_TYPE = re.compile(rf"(?:->|\bvar[ \t]+[\w`]+[ \t]*:|{_HEADS})[^\n={{(]{{0,300}}(?=\{{)")
-_TYPE = re.compile(
-    rf"(?:\)[ \t]*:|{_HEADS})[^\n={{(]{{0,300}}(?=\{{)|\bcase\b(?![ \t]+(?:class|object)\b)[^\n]{{0,500}}?(?==>|\bif\b)"
-)
+_HEADS = r"\b(?:class|interface|object|struct|enum|extension|actor|protocol|trait)\b(?=[ \t]+[\w:])"
+_SWIFT_NO_CALL = re.compile(rf"(?:->|\bvar[ \t]+[\w`]+[ \t]*:|{_HEADS})[^\n={{(]{{0,300}}(?=\{{)")
+_NO_CALL = re.compile(rf"(?:\)[ \t]*:|{_HEADS})[^\n={{(]{{0,300}}(?=\{{)")
+_SCALA_NO_CALL = re.compile(rf"{_NO_CALL.pattern}|\bcase\b(?![ \t]+(?:class|object)\b)[^\n]{{0,500}}?(?==>|\bif\b)")
 """Types before a brace, which may be no call with a block, and Scala's patterns."""
 
 
@@ -75,7 +74,8 @@ def without_types(text: str, path: str) -> str:
     """A source of :func:`without_text` with blanks in the place of types that look like calls."""
     if not path.endswith(TRAILING):
         return text
-    return (_SWIFT_TYPE if path.endswith(".swift") else _TYPE).sub(lambda match: " " * len(match[0]), text)
+    types = _SWIFT_NO_CALL if path.endswith(".swift") else _SCALA_NO_CALL if path.endswith(SCALA) else _NO_CALL
+    return types.sub(lambda match: " " * len(match[0]), text)
 
 
 def opening(path: str) -> str:

@@ -159,6 +159,8 @@ class Neighbours:
         if spot.path.endswith(RUBY):
             return ruby_calls(text)
         text = without_types(without_text(text, spot.path), spot.path)
+        if spot.path.endswith(SCALA):  # `new Cart(1)` calls no function, unlike `Cart(1)`
+            text = re.sub(r"\bnew[ \t]+[\w.]+", "new", text)
         return list(dict.fromkeys(re.findall(_NAME + opening(spot.path), text)))
 
     def _is_of_instance(self, spot: Spot) -> bool:

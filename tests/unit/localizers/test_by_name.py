@@ -299,7 +299,7 @@ struct Big: Depot { var one: Depot { old } }
 func none() -> Depot { old }
 func open() -> Any { Depot(size: 1) }
 """,
-    "build.sc": "val version = 3\nobject core { def deps = ivy[Dep](version) }\n",
+    "build.sc": "val version = 3\nobject core { def deps = ivy[Dep](version) }\nclass Maker(x: Int)\ndef maker = new Maker(1)\n",
     "web/Form.vue": "<script>\nexport default {\n  methods: {\n    onSave() {\n      return 1\n    },\n  },\n}\n</script>\n",
     "db/schema.sql": (
         "-- create table later (id int);\nCREATE TABLE IF NOT EXISTS shop.users (id int);\n"
@@ -420,6 +420,7 @@ def test_what_may_be_meant_otherwise_is_no_answer(more, tmp_path):
         ("parse", ["core/Show.scala:3  Show.fromText"]),
         ("fetch", ["core/Show.scala:6  ordering.run"]),
         ("ivy", ["build.sc:2  core.deps"]),
+        ("Maker", ["build.sc:4  maker"]),
         ("single", ["app/Main.kt:3"]),
         ("Depot", ["Sources/Depot.swift:6  open"]),
         ("Depot.init", ["Sources/Depot.swift:6  open"]),

@@ -102,7 +102,7 @@ class Task { init(_ body: () -> Int) { } }
 func started() { use(task: Task { 1 }) }
 """,
     "app/Room.kt": "class Room {\n  constructor(x: Int) { use(x) }\n}\n",
-    "app/Use.kt": "fun made(): Room { return find() }\nfun makes() = rooms.map { x -> Room(x) }\n",
+    "app/Use.kt": "fun made(): Room { return find() }\nfun makes() = rooms.map { x -> Room(x) }\nfun sent() = actor { 1 }\nfun actor(f: () -> Int) = f()\n",
     "web/cart.js": "class Basket { init(x) {} }\nfunction basket() { return Basket(1) }\n",
     "src/Order.scala": """\
 class Order(total: Int) {
@@ -117,6 +117,7 @@ class Use {
   def priced = Price[Int](2)
   def ruled = new Rule
   def ruledAgain = new Rule()
+  def pricedAgain = new Price(3) { }
   def matched(x: Any) = x match {
     case Price(y) if y > 1 => 2
     case _ => 3
@@ -144,9 +145,9 @@ class Use {
         (MADE, "line", ["Cart.Line.init"], []),  # which of Two's is not sure
         (MADE, "Task.init", [], ["started"]),
         (MADE, "Room.constructor", [], ["makes"]),
+        (MADE, "sent", ["actor"], []),
         (MADE, "basket", [], []),
-        (MADE, "Order.this", [], ["Use.made"]),
-        (MADE, "Use.made", ["Order.this"], []),
+        (MADE, "Use.made", [], []),  # a class has a constructor besides `this`
         (MADE, "Price.apply", [], ["Use.priced"]),
         (MADE, "Use.priced", ["Price.apply"], []),
         (MADE, "Use.ruledAgain", [], []),
