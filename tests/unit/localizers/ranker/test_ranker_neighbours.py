@@ -102,7 +102,8 @@ class Task { init(_ body: () -> Int) { } }
 func started() { use(task: Task { 1 }) }
 """,
     "app/Room.kt": "class Room {\n  constructor(x: Int) { use(x) }\n}\n",
-    "app/Use.kt": "fun made(): Room { return find() }\nfun makes() = rooms.map { x -> Room(x) }\nfun sent() = actor { 1 }\nfun actor(f: () -> Int) = f()\n",
+    "app/Use.kt": "fun made(): Room { return find() }\nfun makes() = rooms.map { x -> Room(x) }\n"
+    "fun sent() = actor { 1 }\nfun actor(f: () -> Int) = f()\n",
     "web/cart.js": "class Basket { init(x) {} }\nfunction basket() { return Basket(1) }\n",
     "src/Order.scala": """\
 class Order(total: Int) {
