@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 FileKind = Literal["code", "test", "docs", "config", "other"]
 
 _CODE = re.compile(
-    r"pyi?|pyw|pyx|pxd|[mc]?jsx?|mjs|tsx?|java|go|rs|c|h|cc|cpp|cxx|hh|hpp|hxx|cs|rb|php|kts?|swift|scala|mm?|lua|p[lm]"
+    r"pyi?|pyw|pyx|pxd|[mc]?jsx?|mjs|tsx?|java|go|rs|c|h|cc|cpp|cxx|hh|hpp|hxx|cs|rb|php|kts?|swift|scala|sc|mm?|lua|p[lm]"
     r"|sh|bash|sql|r|jl|dart|exs?|[eh]rl|hs|clj|vue|svelte"
     r"|zig|nim|groovy|cr|fsx?|vb|mli?|elm|sol|proto|graphql|tf|nix|gd|coffee|cuh?|f90|ps1|cljs"
 )

@@ -26,10 +26,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-Node = Any
-"""A ``tree_sitter.Node``; the package is imported only where files are parsed."""
+from fusesearch.code import nodes
 
-NameOf = Callable[[Node], str | None]
+NameOf = Callable[[Any], str | None]
 _WORDS = frozenset({"if", "else", "for", "while", "do", "switch", "case", "return", "try", "catch", "throw"})
 
 
@@ -58,360 +57,10 @@ class Language:
     indented: bool = False
 
 
-# Names of functions and of their containers: plain or dotted, without type parameters, pointers and blanks. ``None`` for a
-# node that is not a function, and for incomplete nodes in broken sources.
-
-_MAX_CHARS = 200
-_LAYERS = 64  # of nested declarators, as in a pointer to a function that returns a pointer to ...
-_EXPORTS = re.compile(r"^(?:module\.exports|exports|this)(?:\.|$)")
-
-
-def text_of(node: Any) -> str:
-    """Source of a node without blanks, cut to a length longer than any real name."""
-    raw = node.text[: 4 * _MAX_CHARS].decode("utf-8", "replace") if node is not None else ""
-    return "".join(raw.split())[:_MAX_CHARS]
-
-
-def by_name(node: Any) -> str | None:
-    """The field ``name``, dotted, without quotes (around a TypeScript module or a property)."""
-    return _unquoted(node.child_by_field_name("name")) or None
-
-
-def with_body(node: Any) -> str | None:
-    """As :func:`by_name`, if the node has a field ``body``."""
-    return by_name(node) if node.child_by_field_name("body") else None
-
-
-def last_name(node: Any) -> str:
-    """The last part of a dotted name: ``b`` of ``a.b``."""
-    raw = node.text[-4 * _MAX_CHARS :].decode("utf-8", "replace")
-    return "".join(raw.split()).rpartition(".")[2][:_MAX_CHARS]
-
-
-_AROUND = ("parenthesized_expression", "expression_list", "as_expression", "satisfies_expression", "non_null_expression")
-
-
-def bare(value: Any) -> Any:
-    """A value without parentheses, TypeScript's ``as`` and ``satisfies``, and Go's list of one expression."""
-    while value.type in _AROUND and value.named_child_count and (value.type != "expression_list" or value.named_child_count == 1):
-        value = value.named_children[0]
-    return value
-
-
-def bound_name(node: Any, field: str) -> str | None:
-    """Name of the variable, property or key in a binding: ``Foo.prototype.bar`` is ``Foo.bar``, ``exports.f`` is ``f``.
-
-    ``None`` without a fixed name (a pattern, a computed key); empty for ``module.exports`` itself.
-    """
-    target = node.child_by_field_name(field)
-    if target is None or target.type == "computed_property_name" or target.type.endswith("_pattern"):
-        return None
-    name = _EXPORTS.sub("", _target(target)).replace(".prototype", "")
-    return name if re.fullmatch(r"[^()\[\]{}=<>]*", name) else None
-
-
-def _target(node: Any) -> str:
-    """What a value is assigned to: ``window.f`` for ``(window as any)['f']``."""
-    index = node.child_by_field_name("index")
-    last = node.child_by_field_name("property") if index is None else index if index.type == "string" else None
-    owner = node.child_by_field_name("object")
-    if last is None or owner is None:
-        return _unquoted(node)
-    return f"{_target(bare(owner))}.{_unquoted(last)}"
-
-
-def class_expression(node: Any) -> str | None:
-    """Its own name, if it is not assigned to another."""
-    parent = node.parent
-    field = _SCRIPT_BINDINGS[parent.type][0] if parent is not None and parent.type in _SCRIPT_BINDINGS else ""
-    return None if field and bound_name(parent, field) else by_name(node)
-
-
-def go_method(node: Any) -> str | None:
-    """``Type.method``, also if the receiver is a pointer, generic or unnamed."""
-    name, receiver = with_body(node), node.child_by_field_name("receiver")
-    if name is None or receiver is None:
-        return name
-    source = " ".join(receiver.text[: 4 * _MAX_CHARS].decode("utf-8", "replace").split())
-    match = re.search(r"(\w+)(?:\[.*)?,?\)$", source)
-    return f"{match[1]}.{name}" if match else name
-
-
-def rust_type(node: Any) -> str | None:
-    """The type an ``impl`` block is for, without its path and parameters."""
-    target = node.child_by_field_name("type")
-    while target is not None and target.type in ("generic_type", "reference_type", "scoped_type_identifier", "pointer_type"):
-        target = target.child_by_field_name("name" if target.type == "scoped_type_identifier" else "type")
-    if target is not None and target.type == "dynamic_type":
-        return "dyn" + re.sub(r"\w+::", "", text_of(target).removeprefix("dyn")).replace(".", "")
-    return text_of(target).replace(".", "") or None
-
-
-def c_scope(node: Any) -> str | None:
-    """Name of a class, struct, union or namespace: dotted if nested, without template arguments; None if unnamed."""
-    name = node.child_by_field_name("name")
-    return _c_parts(name) if name is not None else None
-
-
-def c_function(node: Any) -> str | None:
-    """Name inside the declarators of a definition with a body, including the scopes before it.
-
-    ``None`` without parameters: what a class behind a macro is read as. A macro's call with a body has the macro's name.
-    """
-    if not node.child_by_field_name("body") and not any(child.type == "try_statement" for child in node.named_children):
-        return None
-    inner, parameters, called = node, False, node.child_by_field_name("type")
-    if called is not None and node.child_by_field_name("declarator").type == "parenthesized_declarator":
-        return text_of(called)  # TEST_BEGIN(name) {
-    for _ in range(_LAYERS):
-        parameters = parameters or inner.type in ("function_declarator", "operator_cast")
-        deeper = inner.child_by_field_name("declarator")
-        if deeper is None and inner.type in ("parenthesized_declarator", "reference_declarator", "attributed_declarator"):
-            deeper = next((child for child in inner.named_children if child.type.endswith(("declarator", "identifier"))), None)
-        if inner.type == "operator_cast" or deeper is None:
-            break
-        inner = deeper
-    last = inner
-    while last is not None and last.type == "qualified_identifier":
-        last = last.child_by_field_name("name")
-    parameters = parameters or (last is not None and last.type == "operator_cast")
-    return (_c_parts(inner) if parameters else "") or None
-
-
-def _c_parts(node: Any) -> str:
-    parts: list[str] = []
-    for _ in range(_LAYERS):
-        if node is None or node.type != "qualified_identifier":
-            break
-        scope = node.child_by_field_name("scope")
-        parts += [_c_simple(scope)] if scope is not None else []
-        node = node.child_by_field_name("name")
-    if any(part.startswith("template<") for part in parts):  # a broken source: a class up to the next function
-        return ""
-    return ".".join(filter(None, [*parts, _c_simple(node)]))
-
-
-def _c_simple(node: Any) -> str:
-    if node is None:
-        return ""
-    if node.type in ("template_type", "template_function", "template_method"):
-        return text_of(node.child_by_field_name("name"))
-    if node.type == "nested_namespace_specifier":  # a::inline b
-        return ".".join(map(_c_simple, node.named_children))
-    if node.type == "operator_cast":
-        return f"operator {text_of(node.child_by_field_name('type'))}"
-    return re.sub(r"^operator(?=(?:new|delete)\b)", "operator ", text_of(node).replace("::", "."))
-
-
-def csharp_member(node: Any) -> str | None:
-    """A method, constructor, destructor or operator with a body."""
-    if not node.child_by_field_name("body"):
-        return None
-    if node.type == "operator_declaration":
-        sign = node.child_by_field_name("operator")
-        after = sign.next_sibling if sign is not None else None  # the grammar lacks C# 14's +=
-        return f"operator {text_of(sign)}{text_of(after) if after is not None and after.is_error else ''}"
-    if node.type == "conversion_operator_declaration":
-        return f"operator {text_of(node.child_by_field_name('type'))}"
-    name = by_name(node)
-    return f"~{name}" if name and node.type == "destructor_declaration" else name
-
-
-def csharp_accessors(node: Any) -> str | None:
-    """A property, indexer (``this``) or event, if one of its accessors has a body."""
-    listed = node.child_by_field_name("accessors")
-    accessors = listed.named_children if listed is not None else []
-    value = node.child_by_field_name("value")
-    arrow = value is not None and value.type == "arrow_expression_clause"
-    if not arrow and not any(accessor.child_by_field_name("body") for accessor in accessors):
-        return None
-    return "this" if node.type == "indexer_declaration" else by_name(node)
-
-
-def php_hooks(node: Any) -> str | None:
-    """A property one of whose hooks has a body (PHP 8.4), without its ``$``."""
-    hooks = [hook for part in node.named_children if part.type == "property_hook_list" for hook in part.named_children]
-    if not any(child.type in ("compound_statement", "=>") for hook in hooks for child in hook.children):
-        return None
-    element = next((part for part in node.named_children if part.type == "property_element"), None)
-    return text_of(element).lstrip("$").partition("=")[0] or None
-
-
-def kotlin_function(node: Any) -> str | None:
-    """A function with a body; the name of an extension starts with the type it extends."""
-    kinds = [child.type for child in node.children]
-    if "function_body" not in kinds:
-        return None
-    return _extension(node, by_name(node))
-
-
-def _extension(node: Any, name: str | None) -> str | None:
-    kinds = [child.type for child in node.children]
-    receiver = re.match(r"[\w.]*", text_of(node.children[kinds.index(".") - 1])) if name and "." in kinds else None
-    return f"{receiver[0].rpartition('.')[2]}.{name}" if receiver and receiver[0] else name
-
-
-def kotlin_property(node: Any) -> str | None:
-    """A property whose own getter or setter has a body."""
-    accessors = [child for child in node.named_children if child.type in ("getter", "setter")]
-    if not any(part.type == "function_body" for accessor in accessors for part in accessor.named_children):
-        return None
-    variable = next((child for child in node.named_children if child.type == "variable_declaration"), None)
-    first = variable.named_children[0] if variable is not None and variable.named_children else None
-    return _extension(node, text_of(first) or None)
-
-
-def kotlin_constructor(node: Any) -> str | None:
-    """A secondary constructor, ``constructor``, if it has a body."""
-    return "constructor" if any(child.type in ("block", "function_body") for child in node.named_children) else None
-
-
-def kotlin_type(node: Any) -> str | None:
-    """Name of a class, object or enum entry, whether or not the grammar makes it a field."""
-    name = by_name(node)
-    if name:
-        return name
-    first = next((child for child in node.named_children if child.type == "identifier"), None)
-    return text_of(first) or None
-
-
-def swift_type(node: Any) -> str | None:
-    """Name of a class, structure, enum, actor or protocol, or the type that an extension is for, without type arguments."""
-    return re.sub(r"<.*>", "", by_name(node) or "") or None
-
-
-_SWIFT_WORDS = {"init_declaration": "init", "deinit_declaration": "deinit", "subscript_declaration": "subscript"}
-
-
-def swift_member(node: Any) -> str | None:
-    """A function, or ``init``, ``deinit`` or ``subscript``, with a body. Operators have their signs as names."""
-    if node.type == "subscript_declaration":
-        computed = next((child for child in node.named_children if child.type == "computed_property"), None)
-        return "subscript" if computed is not None and _computes(computed) else None
-    if not node.child_by_field_name("body"):
-        return None
-    return _SWIFT_WORDS.get(node.type) or _signed(node.child_by_field_name("name"))
-
-
-def swift_property(node: Any) -> str | None:
-    """A property with a computed value or an observer."""
-    computed = node.child_by_field_name("computed_value")
-    observed = any(child.type == "willset_didset_block" for child in node.named_children)
-    if not observed and (computed is None or not _computes(computed)):
-        return None
-    return _signed(node.child_by_field_name("name"))
-
-
-def _computes(node: Any) -> bool:
-    """Whether a computed property has a body, not just ``{ get set }`` as in a protocol."""
-    accessors = [child for child in node.named_children if child.type.startswith("computed_")]
-    return not accessors or any(part.type == "{" for accessor in accessors for part in accessor.children)
-
-
-def scala_function(node: Any) -> str | None:
-    """A ``def`` with a body, or a ``given`` with parameters whose value is an expression; operators have their signs as names."""
-    body = node.child_by_field_name("body")
-    if body is None or (
-        node.type == "given_definition" and (_is_given_class(node) or not node.child_by_field_name("parameters"))
-    ):
-        return None
-    return _given(node) if node.type == "given_definition" else _signed(node.child_by_field_name("name"))
-
-
-def scala_scope(node: Any) -> str | None:
-    """A class, object, trait, enum, package object or ``given``."""
-    return _given(node) if node.type == "given_definition" else _signed(node.child_by_field_name("name"))
-
-
-def scala_value(node: Any) -> str | None:
-    """The name of a value that is a new instance with a body of its own: ``val show = new Show[Int] { def ... }``."""
-    value, name = node.child_by_field_name("value"), node.child_by_field_name("pattern")
-    if value is None or name is None or value.type != "instance_expression" or name.type != "identifier":
-        return None
-    return _signed(name)
-
-
-def scala_extension(node: Any) -> str | None:
-    """The type of the parameter that an extension is for, without its path and arguments."""
-    for parameters in node.children_by_field_name("parameters"):
-        if parameters.type == "parameters" and not any(child.type == "using" for child in parameters.children):
-            parameter = parameters.named_children[0] if parameters.named_children else None
-            return _scala_class(parameter.child_by_field_name("type")) if parameter is not None else None
-    return None
-
-
-def _scala_class(node: Any) -> str | None:
-    if node is not None and node.type == "generic_type":
-        node = node.child_by_field_name("type")
-    if node is None or node.type not in ("type_identifier", "stable_type_identifier"):
-        return None
-    return text_of(node).rpartition(".")[2] or None
-
-
-def _is_given_class(node: Any) -> bool:
-    body = node.child_by_field_name("body")
-    return body is not None and body.type in ("with_template_body", "template_body")
-
-
-def _given(node: Any) -> str | None:
-    """Its name, or that which the compiler makes of its type: ``given_Ord_List`` for ``given Ord[List[Int]]``."""
-    if name := node.child_by_field_name("name"):
-        return _signed(name)
-    target = node.child_by_field_name("return_type")
-    inner = target.child_by_field_name("type_arguments") if target is not None else None
-    own = {text_of(name) for part in node.named_children if part.type == "type_parameters" for name in part.named_children}
-    own = {re.split(r"\W", name)[0] for name in own}
-    classes = [_scala_class(one) for one in ([target, *inner.named_children] if inner is not None else [target])]
-    parts = [one for one in classes if one and one not in own]
-    return "_".join(["given", *parts]) if parts else None
-
-
-def _signed(node: Any) -> str | None:
-    """A name as it is written, colons included, without backticks."""
-    name = text_of(node)
-    return (_unquoted(node) if name.startswith("`") else name) or None
-
-
-_RUBY_CLASSES = {"Struct.new", "Data.define", "Class.new", "Module.new"}
-
-
-def ruby_class(node: Any) -> str | None:
-    """The constant that a class made by a call is assigned to: ``Point = Struct.new(:x) do``."""
-    call = node.child_by_field_name("right")
-    if call is None or call.type != "call":
-        return None
-    called = f"{text_of(call.child_by_field_name('receiver'))}.{text_of(call.child_by_field_name('method'))}"
-    return _unquoted(node.child_by_field_name("left")) if called in _RUBY_CLASSES else None
-
-
-def _unquoted(node: Any) -> str:
-    name = text_of(node)
-    if name[:1] in ("'", '"', "`") and len(name) > 1:  # Ruby has a method `
-        return " ".join(node.text[:_MAX_CHARS].decode("utf-8", "replace").split()).strip("'\"`")
-    return name.replace("::", ".").replace("?.", ".")
-
-
 def _all(names: str, namer: NameOf) -> dict[str, NameOf]:
     return dict.fromkeys(names.split(), namer)
 
 
-_SCRIPT_FUNCTIONS = _all(
-    "function_declaration generator_function_declaration method_definition function_expression generator_function", with_body
-)
-_SCRIPT_CONTAINERS = {
-    **_all("class_declaration abstract_class_declaration internal_module module", by_name),
-    "class": class_expression,
-}
-_SCRIPT_BINDINGS = {
-    "export_statement": ("", "value"),
-    "variable_declarator": ("name", "value"),
-    "assignment_expression": ("left", "right"),
-    "augmented_assignment_expression": ("left", "right"),
-    "pair": ("key", "value"),
-    "field_definition": ("property", "value"),
-    "public_field_definition": ("name", "value"),
-}
-_SCRIPT_VALUES = frozenset({"function_expression", "arrow_function", "generator_function"})
 _C_COMMENTS = ("line_comment", "block_comment")
 
 
@@ -419,10 +68,14 @@ def _script(module: str, entry: str, *suffixes: str) -> Language:
     return Language(
         module,
         suffixes,
-        _SCRIPT_FUNCTIONS,
-        _SCRIPT_CONTAINERS,
-        bindings=_SCRIPT_BINDINGS,
-        values=_SCRIPT_VALUES,
+        _all(
+            "function_declaration generator_function_declaration method_definition function_expression generator_function",
+            nodes.with_body,
+        ),
+        _all("class_declaration abstract_class_declaration internal_module module", nodes.by_name)
+        | {"class": nodes.class_expression},
+        bindings=nodes.SCRIPT_BINDINGS,
+        values=frozenset({"function_expression", "arrow_function", "generator_function"}),
         leading=frozenset({"decorator"}),
         entry=entry,
     )
@@ -439,11 +92,11 @@ LANGUAGES: dict[str, Language] = {
     "java": Language(
         "tree_sitter_java",
         (".java",),
-        _all("method_declaration constructor_declaration compact_constructor_declaration", with_body),
+        _all("method_declaration constructor_declaration compact_constructor_declaration", nodes.with_body),
         _all(
             "class_declaration interface_declaration enum_declaration enum_constant record_declaration"
             " annotation_type_declaration",
-            by_name,
+            nodes.by_name,
         ),
         _C_COMMENTS,
         reserved=True,
@@ -451,7 +104,7 @@ LANGUAGES: dict[str, Language] = {
     "go": Language(
         "tree_sitter_go",
         (".go",),
-        {"function_declaration": with_body, "method_declaration": go_method},
+        {"function_declaration": nodes.with_body, "method_declaration": nodes.go_method},
         {},
         bindings={"var_spec": ("name", "value")},
         values=frozenset({"func_literal"}),
@@ -459,17 +112,17 @@ LANGUAGES: dict[str, Language] = {
     "rust": Language(
         "tree_sitter_rust",
         (".rs",),
-        {"function_item": with_body},
-        {"mod_item": by_name, "trait_item": by_name, "impl_item": rust_type},
+        {"function_item": nodes.with_body},
+        {"mod_item": nodes.by_name, "trait_item": nodes.by_name, "impl_item": nodes.rust_type},
         _C_COMMENTS,
         leading=frozenset({"attribute_item"}),
     ),
-    "c": Language("tree_sitter_c", (".c",), {"function_definition": c_function}, {}, keywords=_C_WORDS, reserved=True),
+    "c": Language("tree_sitter_c", (".c",), {"function_definition": nodes.c_function}, {}, keywords=_C_WORDS, reserved=True),
     "cpp": Language(
         "tree_sitter_cpp",
         (".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"),
-        {"function_definition": c_function},
-        _all("class_specifier struct_specifier union_specifier namespace_definition", c_scope),
+        {"function_definition": nodes.c_function},
+        _all("class_specifier struct_specifier union_specifier namespace_definition", nodes.c_scope),
         keywords=_C_WORDS | {"try", "catch", "throw", "template", "typename", "using"},
         reserved=True,
     ),
@@ -477,36 +130,36 @@ LANGUAGES: dict[str, Language] = {
         "tree_sitter_c_sharp",
         (".cs",),
         {
-            **_all("method_declaration constructor_declaration destructor_declaration", csharp_member),
-            **_all("operator_declaration conversion_operator_declaration local_function_statement", csharp_member),
-            **_all("property_declaration indexer_declaration event_declaration", csharp_accessors),
+            **_all("method_declaration constructor_declaration destructor_declaration", nodes.csharp_member),
+            **_all("operator_declaration conversion_operator_declaration local_function_statement", nodes.csharp_member),
+            **_all("property_declaration indexer_declaration event_declaration", nodes.csharp_accessors),
         },
-        _all("class_declaration struct_declaration interface_declaration enum_declaration record_declaration", by_name),
+        _all("class_declaration struct_declaration interface_declaration enum_declaration record_declaration", nodes.by_name),
         reserved=True,
     ),
     "ruby": Language(
         "tree_sitter_ruby",
         (".rb", ".rake"),
-        _all("method singleton_method", by_name),
-        {**_all("class module", by_name), "assignment": ruby_class},
+        _all("method singleton_method", nodes.by_name),
+        {**_all("class module", nodes.by_name), "assignment": nodes.ruby_class},
         keywords=frozenset(["def", "end", "class", "module", "if", "unless", "while", "until", "case", "begin", "do"]),
     ),
     "php": Language(
         "tree_sitter_php",
         (".php",),
-        {**_all("function_definition method_declaration", with_body), "property_declaration": php_hooks},
-        _all("class_declaration interface_declaration trait_declaration enum_declaration", by_name),
+        {**_all("function_definition method_declaration", nodes.with_body), "property_declaration": nodes.php_hooks},
+        _all("class_declaration interface_declaration trait_declaration enum_declaration", nodes.by_name),
         entry="language_php",
     ),
     "kotlin": Language(
         "tree_sitter_kotlin",
         (".kt", ".kts"),
         {
-            "function_declaration": kotlin_function,
-            "property_declaration": kotlin_property,
-            "secondary_constructor": kotlin_constructor,
+            "function_declaration": nodes.kotlin_function,
+            "property_declaration": nodes.kotlin_property,
+            "secondary_constructor": nodes.kotlin_constructor,
         },
-        _all("class_declaration object_declaration companion_object enum_entry", kotlin_type),
+        _all("class_declaration object_declaration companion_object enum_entry", nodes.kotlin_type),
         _C_COMMENTS,
         leading=frozenset({"annotated_expression"}),  # what tree-sitter-kotlin 1.1 sometimes makes of an annotation above
     ),
@@ -514,20 +167,22 @@ LANGUAGES: dict[str, Language] = {
         "tree_sitter_swift",
         (".swift",),
         {
-            **_all("function_declaration init_declaration deinit_declaration subscript_declaration", swift_member),
-            "property_declaration": swift_property,
+            **_all("function_declaration init_declaration deinit_declaration subscript_declaration", nodes.swift_member),
+            "property_declaration": nodes.swift_property,
         },
-        _all("class_declaration protocol_declaration", swift_type),
+        _all("class_declaration protocol_declaration", nodes.swift_type),
         ("comment", "multiline_comment"),
         keywords=frozenset(),  # `func` stands before every name
     ),
     "scala": Language(
         "tree_sitter_scala",
-        (".scala",),
-        _all("function_definition given_definition", scala_function),
+        (".scala", ".sc"),
+        _all("function_definition given_definition", nodes.scala_function),
         {
-            **_all("class_definition object_definition trait_definition enum_definition package_object", scala_scope),
-            **{"given_definition": scala_scope, "extension_definition": scala_extension, "val_definition": scala_value},
+            **_all("class_definition object_definition trait_definition enum_definition package_object", nodes.scala_scope),
+            "given_definition": nodes.scala_scope,
+            "extension_definition": nodes.scala_extension,
+            "val_definition": nodes.scala_value,
         },
         ("comment", "block_comment"),
         keywords=frozenset(),

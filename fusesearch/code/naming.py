@@ -58,7 +58,7 @@ _GO_METHOD = re.compile(r"\((?:[^\W\d]\w*\s+)?\*?([^\W\d]\w*)(?:\[[\w.*, ]{1,100
 _NAMESPACE = re.compile(r"\\?(?:\w+\\)+(?=\w)")
 _KEYWORDS = {
     "rb": "def", "rake": "def", "kt": "fun", "kts": "fun", "go": "func", "rs": "fn", "php": "function",
-    "swift": r"(?:class\s+)?func", "scala": "def",
+    "swift": r"(?:class\s+)?func", "scala": "def", "sc": "def",
     **dict.fromkeys(("js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"), "function"),
 }  # fmt: skip
 _MODIFIERS = (
@@ -101,16 +101,16 @@ def read_name(text: str, path: str = "") -> tuple[str, str] | None:
         text = _FAILABLE.sub("", text, count=1) if suffix == "swift" else text
         text = _CONSTRUCTOR.sub(r"\1.\1", text)
     owner, text = _owner(text, suffix)
-    grammar = _RUBY_PART if suffix in ("rb", "rake") else _SIGNED_PART if suffix in ("swift", "scala") else _PART
+    grammar = _RUBY_PART if suffix in ("rb", "rake") else _SIGNED_PART if suffix in ("swift", "scala", "sc") else _PART
     found = _parts(text, grammar, path, owner)
     return (_of_language(found[0], suffix), found[1]) if found else None
 
 
 def _of_language(name: str, suffix: str) -> str:
     """A name without what its language leaves out: Java's packages, JavaScript's ``prototype``."""
-    if suffix == "scala":
+    if suffix in ("scala", "sc"):
         name = name.replace("$.", ".")  # an object of the JVM
-    if suffix in ("java", "kt", "kts", "scala"):
+    if suffix in ("java", "kt", "kts", "scala", "sc"):
         name = _NESTED.sub(".", name)
     if suffix == "java":
         name = re.sub(r"^(?:[a-z_0-9]+\.)+(?=[A-Z])", "", name)

@@ -126,7 +126,7 @@ def newer_swift(data: bytes) -> bytes:
     data = _SWIFT_UNIT.sub(rb"\1_x", _SWIFT_MACRO.sub(rb"\1_", data)).replace(b"return ()", b"return _x")
     for pattern in (_SWIFT_WORD, _SWIFT_PATH):
         data = pattern.sub(blanked, data)
-    return _SWIFT_NAME.sub(b"__", data).replace(b"#elseif", b"#elif  ")
+    return _SWIFT_NAME.sub(b"__", data)
 
 
 _FLOW = re.compile(rb"\{\|(?:\s*[+-](?=\w))?|\|\}|[{,][ \t\n]*[+-](?=\w+\??[ \t]*:)")

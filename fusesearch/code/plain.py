@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 C_FAMILY = (".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".m", ".mm")
 SCRIPTS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte")
-BRACED = (".java", ".cs", ".kt", ".kts", ".swift", ".scala", ".groovy", ".dart", ".rs", *C_FAMILY)
+SCALA = (".scala", ".sc")
+BRACED = (".java", ".cs", ".kt", ".kts", ".swift", *SCALA, ".groovy", ".dart", ".rs", *C_FAMILY)
 HASHES = (".rb", ".rake", ".ex", ".exs", ".sh", ".bash", ".pl", ".pm", ".r", ".jl", ".py", ".php")
 """Suffixes of languages with comments after ``#``."""
 
@@ -47,13 +48,41 @@ TYPES = r"(?:(?:::)?<[^<>;(){}]*(?:<[^<>;(){}]*>[^<>;(){}]*)*>)?"
 """Type arguments of a call, if it has some."""
 _SCALA_TYPES = r"(?:\[[^\[\];(){}]*(?:\[[^\[\];(){}]*\][^\[\];(){}]*)*\])?"
 
-TRAILING = (".kt", ".kts", ".swift", ".scala", ".groovy")
+TRAILING = (".kt", ".kts", ".swift", *SCALA, ".groovy")
 """Suffixes of languages whose calls may have a function in braces instead of brackets."""
+
+
+CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
+CONSTRUCTORS_OF = {".swift": ("init",), **dict.fromkeys(SCALA, ("apply",))}
+
+
+def callable_name(path: str, name: str) -> str:
+    """The name by which a function is called: a constructor by that of its class."""
+    *holders, last = name.split(".")
+    made = holders and last in (*CONSTRUCTORS, *CONSTRUCTORS_OF.get(path[path.rfind(".") :], ()))
+    return holders[-1] if made else last
+
+
+_HEADS = r"\b(?:class|interface|object|struct|enum|extension|actor|protocol|trait)\b(?=[ \t]+[\w:])"
+_SWIFT_NO_CALL = re.compile(rf"(?:->|\bvar[ \t]+[\w`]+[ \t]*:|{_HEADS})[^\n={{(]{{0,300}}(?=\{{)")
+_NO_CALL = re.compile(rf"(?:\)[ \t]*:|{_HEADS})[^\n={{(]{{0,300}}(?=\{{)")
+_SCALA_NO_CALL = re.compile(rf"{_NO_CALL.pattern}|\bcase\b(?![ \t]+(?:class|object)\b)[^\n]{{0,500}}?(?==>|\bif\b)")
+"""Types before a brace, which may be no call with a block, and Scala's patterns."""
+
+
+def without_types(text: str, path: str) -> str:
+    """A source of :func:`without_text` with blanks in the place of types that look like calls."""
+    if not path.endswith(TRAILING):
+        return text
+    types = _SWIFT_NO_CALL if path.endswith(".swift") else _SCALA_NO_CALL if path.endswith(SCALA) else _NO_CALL
+    return types.sub(lambda match: " " * len(match[0]), text)
 
 
 def opening(path: str) -> str:
     """A pattern of what follows the name that is called, in a language whose calls need that."""
-    types = _SCALA_TYPES if path.endswith(".scala") else TYPES
+    types = _SCALA_TYPES if path.endswith(SCALA) else TYPES
+    if path.endswith(".swift"):
+        return rf"[ \t]?[?!]?{types}(?:[ \t]?[({{]|\.init\b)"
     return rf"[ \t]?[?!]?{types}[ \t]?[({{]" if path.endswith(TRAILING) else rf"[ \t]?[?!]?{types}[ \t]?\("
 
 

@@ -52,7 +52,7 @@ def readings(data: bytes, language: str) -> Iterator[tuple[str, bytes]]:
             yield "cpp", one  # which has functions without a type: TEST_BEGIN(name) {
     elif language == "swift":
         plain = newer_swift(data)
-        yield language, plain.replace(b"#elif  ", b"#elseif")
+        yield language, plain
         yield language, one_branch(plain, 0)
     else:
         yield from newer(data, language)
@@ -107,7 +107,7 @@ def _chains(data: bytes) -> list[_Chain]:
         word = match[1] if match else b""
         if match and word in (b"if", b"ifdef", b"ifndef"):
             opened.append(_Chain([number], word == b"if" and match[2] == b"0"))
-        elif word in (b"elif", b"elifdef", b"elifndef", b"else") and opened:
+        elif word in (b"elif", b"elseif", b"elifdef", b"elifndef", b"else") and opened:
             opened[-1].uneven |= opened[-1].depths[-1] != 0
             opened[-1].starts.append(number)
             opened[-1].depths.append(0)

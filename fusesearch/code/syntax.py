@@ -11,7 +11,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from fusesearch.code.languages import LANGUAGES, Language, bare, bound_name, by_name, last_name, text_of
+from fusesearch.code.languages import LANGUAGES, Language
+from fusesearch.code.nodes import bare, bound_name, by_name, text_of
 from fusesearch.code.readings import named_by_macros, open_macro, other_branches, readings
 from fusesearch.code.spans import FunctionSpan
 
@@ -168,7 +169,8 @@ def _end(node: Any, comments: tuple[str, ...]) -> tuple[int, int]:
     last = node
     while last is not None:
         node = last
-        last = next((child for child in reversed(node.children) if child.type not in comments and child.text), None)
+        words = (one for one in reversed(node.children) if one.type not in comments and one.end_byte > one.start_byte)
+        last = next(words, None)
     return tuple(node.end_point)
 
 
@@ -218,7 +220,7 @@ def _wrapped(value: Any, language: Language, wrappers: int = _WRAPPERS) -> Any |
     arguments = value.child_by_field_name("arguments")
     if called is None or arguments is None or called.type == "parenthesized_expression":
         return None
-    if last_name(called) in _FUNCTIONS_OF_OTHERS:
+    if text_of(called.children[-1] if called.children else called) in _FUNCTIONS_OF_OTHERS:
         return None
     handed = [bare(one) for one in arguments.named_children if one.type != "comment"]
     for one in sorted(handed, key=lambda one: one.type not in language.values):

@@ -1,6 +1,28 @@
-"""Text made safe to print, to be written, or to be a name."""
+"""Text of bytes, and text made safe to print, to be written, or to be a name."""
 
 from __future__ import annotations
+
+import codecs
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def marked(data: bytes) -> str | None:
+    """The text of a file that begins with a byte-order mark, without it and with errors replaced; None without one."""
+    encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None)
+    return data.decode(encoding, "replace").removeprefix("\ufeff") if encoding else None
+
+
+def decoded(data: bytes) -> str:
+    """The text of a file, as its byte-order mark says, else as UTF-8, with errors replaced."""
+    text = marked(data) if data[:1] in b"\xef\xff\xfe\0" else None
+    return data.decode("utf-8", "replace") if text is None else text
 
 
 def printable(text: str) -> str:

@@ -9,6 +9,7 @@ from fusesearch.agents.recording import Instructions, conclusion, new_trajectory
 from fusesearch.core.errors import OutsideRootError, ToolError
 from fusesearch.core.schema import Answer, Instance, Location, Trajectory, Turn
 from fusesearch.core.stopping import in_thread
+from fusesearch.core.text import decoded
 from fusesearch.localizers.base import BaseLocalizer
 from fusesearch.localizers.order import in_order
 from fusesearch.search.repository import Repository
@@ -50,4 +51,4 @@ def readable_source(repository: Repository, path: str, limit: int) -> str | None
         data = repository.read_bytes(repository.resolve(path), limit + 1)
     except (ToolError, OutsideRootError):
         return None
-    return data.decode("utf-8-sig", "replace") if len(data) <= limit else None
+    return decoded(data) if len(data) <= limit else None

@@ -17,7 +17,7 @@ UNKNOWN = "unknown"
 _SUFFIXES = {
     "Python": "py pyi", "Cython": "pyx pxd", "JavaScript": "js jsx mjs cjs", "TypeScript": "ts tsx", "Java": "java", "Go": "go",
     "Rust": "rs", "C": "c h", "C++": "cc cpp cxx hpp hh hxx", "C#": "cs", "Ruby": "rb", "PHP": "php", "Kotlin": "kt kts",
-    "Swift": "swift", "Scala": "scala", "Lua": "lua", "Shell": "sh bash",
+    "Swift": "swift", "Scala": "scala sc", "Lua": "lua", "Shell": "sh bash",
 }  # fmt: skip
 LANGUAGES = {suffix: language for language, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from fusesearch.core.errors import ToolError
+from fusesearch.core.text import marked
 from fusesearch.search.repository import Repository, clipped
 from fusesearch.search.results import Hit, Outcome, cut, fitting, shorten
 from fusesearch.search.ripgrep import MAX_FILE_BYTES, RipgrepRun
@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from fusesearch.core.config import Tools
 
 _SNIFF_BYTES = 1 << 16
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 
 
 @dataclass(frozen=True)
@@ -90,9 +83,8 @@ def decode(data: bytes, name: str, cut_off: bool = False) -> tuple[str, list[str
     if len(data) > MAX_FILE_BYTES:
         data, cut_off = data[:MAX_FILE_BYTES], True
         notices.append(f"(only the first {MAX_FILE_BYTES >> 20} MiB of the file)")
-    for mark, encoding in _BOMS:
-        if data.startswith(mark):
-            return data.decode(encoding, "replace").removeprefix("\ufeff"), notices
+    if (text := marked(data)) is not None:
+        return text, notices
     if b"\0" in data[:_SNIFF_BYTES]:
         raise ToolError(f"{clipped(name)} is a binary file")
     try:

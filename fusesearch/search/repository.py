@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from fusesearch.core.errors import OutsideRootError, RepositoryError, ToolError
 from fusesearch.core.stopping import check, checked
+from fusesearch.core.text import decoded
 from fusesearch.search import ripgrep
 from fusesearch.search.git import tracked_files
 
@@ -102,9 +103,9 @@ class Repository:
         return relative in self._listing[1]
 
     def read_text(self, relative: str) -> str:
-        """Text of a file as UTF-8, with errors replaced. Raises :class:`RepositoryError` if it is missing or outside."""
+        """Text of a file (:func:`~fusesearch.core.text.decoded`). Raises :class:`RepositoryError` if it is missing or outside."""
         try:
-            return self.read_bytes(self.resolve(relative)).decode("utf-8-sig", "replace")
+            return decoded(self.read_bytes(self.resolve(relative)))
         except ToolError as error:
             raise RepositoryError(str(error)) from None
 

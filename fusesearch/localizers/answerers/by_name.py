@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from fusesearch.code.plain import C_FAMILY, RUBY, opening, without_text
+from fusesearch.code.plain import C_FAMILY, RUBY, callable_name, opening, without_text, without_types
 from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.core.schema import Location
 from fusesearch.localizers.answerers import declared
@@ -48,6 +48,9 @@ def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Findin
     with Index(repository, folder) as index:
         tree = _Named(index, owner, last)
         found = tree.found()
+        if owner and found and not found[0].path.endswith(RUBY):
+            last = callable_name(found[0].path, f"{owner}.{last}")
+        tree = _Named(index, "", last) if last != tree.last else tree
         if asked.kind == "callers" and (calling := list(tree.calling())):
             said = f"These call something named `{tree.last}`, by its name alone; tests are not searched:"
             return Finding(False, said, [], _lines(calling), calling)
@@ -110,7 +113,7 @@ class _Named:
     def calling(self) -> Iterator[Location]:
         """Functions with a call of the name, in Ruby with the name, and lines outside functions with one."""
         for path, facts in self._having(f"k:{self.last}", self._word):
-            lines = without_text(self._index.source(path), path).split("\n")
+            lines = without_types(without_text(self._index.source(path), path), path).split("\n")
             call = self._call(path)
             for span in _with_terms(facts, self._word, f"k:{self.last}"):
                 below = span.name.rstrip(_MARKS).rpartition(".")[2] == self.last  # its own head is not a call

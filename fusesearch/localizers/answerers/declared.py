@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
-from fusesearch.code.plain import BRACED, C_FAMILY, SCRIPTS
+from fusesearch.code.plain import BRACED, C_FAMILY, SCALA, SCRIPTS
 from fusesearch.code.spans import FunctionSpan
 
 _TYPED = (
@@ -70,7 +70,7 @@ _FORMS: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
         (rf"{_WORDS_BEFORE}NAME[ \t]*(?:=(?![=])|;|\{{[ \t]*(?:get|set|$)|\(|<[^()\n]*>[ \t]*\()",),
     ),
     (
-        (".kt", ".kts", ".scala", ".swift", ".groovy", ".dart"),
+        (".kt", ".kts", ".swift", ".groovy", ".dart", *SCALA),
         (
             rf"(?![ \t]*{_STATEMENT}){_MODIFIERS}(?:val|var|let|typealias|type|def|fun|func|macro|given|associatedtype)[ \t]+"
             r"(?:<[^\n]*?>[ \t]*)?(?:[\w.<>?]+\.)?NAME\b",

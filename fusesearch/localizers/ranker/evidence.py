@@ -33,7 +33,7 @@ KINDS = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "ow
 running text, where it looks like code; after a dot; in an import; before a dot; as a word of the title or with a capital."""
 
 SUFFIXES = (
-    r"pyi?|pyx|[cm]?jsx?|[cm]?tsx?|java|go|rs|c|h|cc|cpp|cxx|hh|hpp|hxx|cs|rb|php|kts?|swift|scala|lua|pl|pm|sh|sql|vue|svelte"
+    r"pyi?|pyx|[cm]?jsx?|[cm]?tsx?|java|go|rs|c|h|cc|cpp|cxx|hh|hpp|hxx|cs|rb|php|kts?|swift|scala|sc|lua|pl|pm|sh|sql|vue|svelte"
 )
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ENDLESS = re.compile(r"\w{200,}")

@@ -21,7 +21,7 @@ _INNERMOST_FIRST = [
     ),
     re.compile(
         r"^\s*at (?:app//|[\w.-]{1,60}(?:@[\w.]{1,30})?/)?(?P<name>[\w.$<>]{1,300})"
-        r"\((?P<path>\w{1,100}\.(?:java|kt|scala|groovy)):(?P<line>\d+)\)",
+        r"\((?P<path>\w{1,100}\.(?:java|kt|scala|sc|groovy)):(?P<line>\d+)\)",
         re.MULTILINE,
     ),
     re.compile(
@@ -87,8 +87,8 @@ def _frame(match: re.Match[str]) -> Frame:
     path, name = (row.get("path") or "").replace("\\", "/"), row["name"]
     if name:
         name = _STATE_MACHINE.sub(lambda m: m[1] or m[2] or m[3], _CLOSURE.sub("", _BLOCK.sub("", name.strip())))
-        if path.endswith((".java", ".kt", ".scala", ".groovy")):  # the trace has the file without its folder
-            packages = [part for part in name.split(".")[:-2] if part[:1].islower()]
+        if path.endswith((".java", ".kt", ".scala", ".sc", ".groovy")):  # the trace has the file without its folder
+            packages = [part for part in name.split(".")[:-2] if part[:1].islower() and not path.endswith(".sc")]
             path = "/".join([*packages, path])
             name = name.replace("$", ".")
     return Frame(path, int(row.get("line") or 0), name or None)

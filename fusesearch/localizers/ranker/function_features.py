@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter, defaultdict
 
+from fusesearch.code.plain import CONSTRUCTORS
 from fusesearch.localizers.ranker.columns import Candidate, has_literal, in_frame, is_common, kind_weight, named_where
 from fusesearch.localizers.ranker.evidence import is_word
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
@@ -17,7 +18,6 @@ from fusesearch.localizers.ranker.paths import family
 MAX_CALLERS = 6
 """Named functions whose calls are followed."""
 
-_CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
 _CALLED = re.compile(r"([^\W\d]\w*)[ \t]?\(")
 
 
@@ -115,7 +115,7 @@ def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
             class_words = words_of_class[tuple(holders)] = {word for holder in holders for word in words_of(holder)}
         columns["class_words"] = len(class_words & matches.words.keys()) / max(1, len(class_words))
         columns["class_title"] = len(class_words & evidence.title.keys()) / max(1, len(class_words))
-        columns["constructor"] = float(name in _CONSTRUCTORS or name in holders)
+        columns["constructor"] = float(name in CONSTRUCTORS or name in holders)
         columns["dunder"] = float(name.startswith("__") and name.endswith("__"))
         columns["private"] = float(name.startswith("_") and not name.startswith("__"))
         columns["depth"] = len(holders)

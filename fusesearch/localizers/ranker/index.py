@@ -28,12 +28,13 @@ from typing import Any
 from fusesearch.code.kinds import is_foreign
 from fusesearch.core.errors import InfrastructureError, OutsideRootError, ToolError
 from fusesearch.core.stopping import checked
+from fusesearch.core.text import decoded
 from fusesearch.localizers.ranker.facts import Facts, analyse, read
 from fusesearch.localizers.ranker.paths import is_candidate
-from fusesearch.localizers.ranker.workers import analysed, text_of
+from fusesearch.localizers.ranker.workers import analysed
 from fusesearch.search.repository import Repository
 
-VERSION = 6 << 8 | sys.version_info.minor
+VERSION = 7 << 8 | sys.version_info.minor
 """Changes with what facts contain; the running Python decides which files parse."""
 
 LIMIT_BYTES = 2 << 30
@@ -125,7 +126,7 @@ class Index:
 
     def source(self, path: str) -> str:
         """The text of a file; empty if it is too large or cannot be read."""
-        return text_of(self._bytes(path) or b"")
+        return decoded(self._bytes(path) or b"")
 
     def _open(self, folder: Path | None) -> sqlite3.Connection:
         if folder is None:

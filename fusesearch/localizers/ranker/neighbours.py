@@ -13,7 +13,17 @@ from typing import NamedTuple
 
 from fusesearch.code.calls import CallGraph
 from fusesearch.code.modules import outlines_of
-from fusesearch.code.plain import RUBY, opening, ruby_calls, without_text
+from fusesearch.code.plain import (
+    CONSTRUCTORS,
+    CONSTRUCTORS_OF,
+    RUBY,
+    SCALA,
+    callable_name,
+    opening,
+    ruby_calls,
+    without_text,
+    without_types,
+)
 from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.localizers.ranker.columns import is_common
 from fusesearch.localizers.ranker.facts import term, words_of
@@ -35,8 +45,8 @@ MAX_FOLLOWED = 30
 _NAME = r"([^\W\d]\w*)"
 _NEED_OBJECTS = (".py", ".go", ".php", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
 _TYPED = (
-    ".cs", ".kt", ".kts", ".swift", ".scala", ".ts", ".tsx", ".mts", ".cts", ".rs", ".java", ".cc", ".cpp", ".cxx", ".h", ".hh",
-    ".hpp", ".hxx",
+    ".cs", ".kt", ".kts", ".swift", ".scala", ".sc", ".ts", ".tsx", ".mts", ".cts", ".rs", ".java", ".cc", ".cpp", ".cxx",
+    ".h", ".hh", ".hpp", ".hxx",
 )  # fmt: skip
 """Suffixes of languages with calls that have type arguments or a block before their brackets, which the index has as words."""
 
@@ -51,7 +61,7 @@ _CORE_OF_RUBY = frozenset(
 )  # fmt: skip
 """Methods of Ruby's own classes: a call of one in another file says nothing of whose it is."""
 
-_CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
+_MADE = (*CONSTRUCTORS, *(name for names in CONSTRUCTORS_OF.values() for name in names))
 
 
 class Spot(NamedTuple):
@@ -65,6 +75,11 @@ class Spot(NamedTuple):
         """``path::Qualified.name``."""
         return f"{self.path}::{self.span.name}"
 
+    @property
+    def called(self) -> str:
+        """The name by which it is called."""
+        return callable_name(self.path, self.span.name)
+
 
 class Neighbours:
     """Callees and callers of ``functions``; ``lines`` gives those of a file. Reads the facts of all files once."""
@@ -73,7 +88,7 @@ class Neighbours:
         self._graph = CallGraph(outlines_of(index.repository))
         self._lines = lines
         self._names = {spot: list(self._called(spot)) for spot in functions}
-        own = [_callable_name(spot) for spot in functions]
+        own = [spot.called for spot in functions]
         self._defined: dict[str, list[Spot]] = defaultdict(list)
         self._calling: dict[str, list[Spot]] = defaultdict(list)
         self._mentioning: dict[str, list[Spot]] = defaultdict(list)
@@ -92,7 +107,7 @@ class Neighbours:
 
     def callers(self, spot: Spot) -> list[Spot]:
         """Functions that call this one: those of its file first, then those nearest in the tree."""
-        name = _callable_name(spot)
+        name = spot.called
         calling = sorted(
             (
                 other
@@ -112,7 +127,7 @@ class Neighbours:
 
     def _scan(self, index: Index, names: Sequence[str], own: Sequence[str]) -> None:
         """Where the names are defined, and which functions may call those of ``own``."""
-        defined = {term(key): name for name in names for key in (f"d:{name}", *(f"q:{name}.{made}" for made in _CONSTRUCTORS))}
+        defined = {term(key): name for name in names for key in (f"d:{name}", *(f"q:{name}.{made}" for made in _MADE))}
         calling = {term(f"k:{name}"): name for name in own}
         words = {term(words[0]): name for name in own if (words := words_of(name))}
         for path, facts in index.facts(index.paths):
@@ -123,7 +138,7 @@ class Neighbours:
             for key in here:
                 for number, _ in facts.functions_with(facts.find(key)):
                     spot = Spot(path, spans[number])
-                    if (name := defined.get(key)) and _callable_name(spot) == name:
+                    if (name := defined.get(key)) and spot.called == name and not self._is_of_instance(spot):
                         self._keep(self._defined[name], spot)
                     if name := calls.get(key):
                         self._keep(self._calling[name], spot)
@@ -143,7 +158,18 @@ class Neighbours:
         text = self._text(spot)
         if spot.path.endswith(RUBY):
             return ruby_calls(text)
-        return list(dict.fromkeys(re.findall(_NAME + opening(spot.path), without_text(text, spot.path))))
+        text = without_types(without_text(text, spot.path), spot.path)
+        if spot.path.endswith(SCALA):  # `new Cart(1)` calls no function, unlike `Cart(1)`
+            text = re.sub(r"\bnew[ \t]+[\w.]+", "new", text)
+        return list(dict.fromkeys(re.findall(_NAME + opening(spot.path), text)))
+
+    def _is_of_instance(self, spot: Spot) -> bool:
+        """Whether it is Scala's ``apply`` of a class, which ``Name(x)`` does not mean as it does that of an object."""
+        if not spot.path.endswith(SCALA) or not spot.span.name.endswith(".apply"):
+            return False
+        holder = re.compile(rf"\b(class|trait|object|val|given)\s+{re.escape(spot.called)}\b")
+        above = (holder.search(line) for line in reversed(self._lines(spot.path)[: spot.span.start]))
+        return next((match[1] in ("class", "trait") for match in above if match), False)
 
     def _calls(self, caller: Spot, name: str) -> bool:
         """Whether the text of a caller has a call: the hash of a name may be that of another, and a word may be no call."""
@@ -156,7 +182,7 @@ class Neighbours:
         """Whether a call can mean ``found``: in some languages a method of another file needs an object before it."""
         if found.path == caller.path or "." not in found.span.name or not caller.path.endswith(_NEED_OBJECTS):
             return True
-        return _callable_name(found) != found.span.name.rpartition(".")[2] or self._mentions(caller, name, r"(?<=[.>:])")
+        return found.called != found.span.name.rpartition(".")[2] or self._mentions(caller, name, r"(?<=[.>:])")
 
     def _mentions(self, caller: Spot, name: str, before: str = "") -> bool:
         """Whether the text of a caller has the name."""
@@ -181,12 +207,6 @@ class Neighbours:
         member = [spot for spot in here if spot.span.name == f"{holder}.{name}"]
         fitting = member or here or options
         return fitting[0] if len(fitting) == 1 else None
-
-
-def _callable_name(spot: Spot) -> str:
-    """The name by which a function is called: a constructor by that of its class."""
-    *holders, name = spot.span.name.split(".")
-    return holders[-1] if holders and name in _CONSTRUCTORS else name
 
 
 def _distance(one: str, other: str) -> tuple[bool, int]:

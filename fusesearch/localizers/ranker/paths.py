@@ -27,7 +27,7 @@ _BUILT = re.compile(r"(?:.*/)?dist/.*|.*[.-](?:min|bundle)\.[cm]?js", re.DOTALL)
 _SUPPORT = re.compile(r"test_?(?:utils?|helpers?|tools?|support|client|server|runner|base|cases?)\.py")
 
 _FAMILIES = (
-    "py pyi pyw pyx pxd", "js jsx mjs cjs ts tsx mts cts vue svelte", "c h cc cpp cxx hh hpp hxx m mm", "java kt kts scala",
+    "py pyi pyw pyx pxd", "js jsx mjs cjs ts tsx mts cts vue svelte", "c h cc cpp cxx hh hpp hxx m mm", "java kt kts scala sc",
 )  # fmt: skip
 _FAMILY = {suffix: family for family in _FAMILIES for suffix in family.split()}
 

@@ -17,6 +17,7 @@ from contextlib import suppress
 from itertools import count
 
 from fusesearch.core.stopping import check
+from fusesearch.core.text import decoded
 from fusesearch.localizers.ranker.facts import analyse
 
 SMALL_BYTES = 1_000_000
@@ -38,7 +39,7 @@ def analysed(sources: Iterator[Source], size: int) -> Iterator[tuple[bytes, byte
     if size < SMALL_BYTES:
         for digest, path, data in sources:
             check()
-            yield digest, analyse(path, text_of(data))
+            yield digest, analyse(path, decoded(data))
         return
     from fusesearch.code.parsing import ask_server, start_server  # an answer from an index starts no process
 
@@ -90,11 +91,6 @@ def analysed(sources: Iterator[Source], size: int) -> Iterator[tuple[bytes, byte
                 results.get_nowait()
 
 
-def text_of(data: bytes) -> str:
-    """The text of a file."""
-    return data.decode("utf-8-sig", "replace")
-
-
 def serve() -> None:
     """The worker: answer paths and contents with the facts of each."""
     from fusesearch.code.parsing import answer_all
@@ -105,7 +101,7 @@ def serve() -> None:
     def facts(path: str, data: bytes) -> bytes:
         if next(numbers) % _COLLECTED_EVERY == 0:
             gc.collect()
-        return analyse(path, text_of(data))
+        return analyse(path, decoded(data))
 
     answer_all(facts, CPU_SECONDS, MEMORY)
 

@@ -35,7 +35,7 @@ def test_tests_are_recognized_in_every_layout(path):
         "lib/inspector.rb", "core/manifest.cc", "pkg/testutil/server.go", "web/respect.ts", "src/attest.rs",
         "server/spec/schema.rb", "specs/models.py", "pkg/spec/parser.py", "app/management/commands/test.py", "cmd/test.go",
         "django/test/client.py", "pkg/testing.py",
-        "src/main.zig", "lib/parse.ml", "infra/main.tf", "api/v1/user.proto", "src/Main.fs",
+        "src/main.zig", "lib/parse.ml", "infra/main.tf", "build.sc", "api/v1/user.proto", "src/Main.fs",
     ],
 )  # fmt: skip
 def test_names_that_only_sound_like_tests_are_code(path):

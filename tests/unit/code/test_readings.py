@@ -62,7 +62,8 @@ BROKEN = """class A {
 
 
 @pytest.mark.parametrize(
-    "path", ["a.c", "a.cpp", "a.cs", "a.java", "a.js", "a.ts", "a.tsx", "a.go", "a.php", "a.rs", "a.kt", "a.swift", "a.scala"]
+    "path",
+    ["a.c", "a.cpp", "a.cs", "a.java", "a.js", "a.ts", "a.tsx", "a.go", "a.php", "a.rs", "a.kt", "a.swift", "a.scala", "a.sc"],
 )
 def test_no_function_is_named_by_a_keyword(path: str) -> None:
     header = {
@@ -75,6 +76,7 @@ def test_no_function_is_named_by_a_keyword(path: str) -> None:
         ".kt": "fun",
         ".swift": "func",
         ".scala": "def",
+        ".sc": "def",
     }
     source = "<?php\n" * (path == "a.php") + BROKEN.replace("int", header.get(path[1:], "int"))
     words = set() if path == "a.c" else {"catch"}

@@ -113,6 +113,23 @@ def test_the_only_definition_of_a_name_is_the_answer(tree, tmp_path, name, entit
     assert found.lines == [f"{entity.partition('::')[0]}:{line}  {entity.partition('::')[2]}"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_sources_in_utf_16_are_read(tmp_path, encoding):
+    sources = {
+        "Cart.cs": "\ufeffclass Cart {\r\n  int Total() {\r\n    return Tax(1);\r\n  }\r\n}\r\n",
+        "tax.cpp": "\ufeffint Tax(int x) {\n  return x;\n}\n",
+    }
+    for path, text in sources.items():
+        (tmp_path / path).write_bytes(text.encode(encoding))
+    repository = Repository(tmp_path)
+    found = asked("where is Tax defined?", repository, tmp_path)
+    assert found is not None
+    assert found.lines == ["tax.cpp:1  Tax"]
+    found = asked("who calls Tax?", repository, tmp_path)
+    assert found is not None
+    assert found.lines == ["Cart.cs:3  Cart.Total"]
+
+
 def test_several_definitions_are_candidates(tree, tmp_path):
     found = asked("where is `new` defined?", tree, tmp_path)
     assert found is not None
@@ -274,6 +291,15 @@ app.start(80)
 """,
     "core/Show.scala": "object Show {\n  def fromText[A](text: String): Show[A] =\n    parse(text)\n}\n"
     "given ordering: Ord[Int] with\n  def run = fetch[List[Int]](1)\n",
+    "Sources/Depot.swift": """\
+struct Depot {
+    init(size: Int) { }
+}
+struct Big: Depot { var one: Depot { old } }
+func none() -> Depot { old }
+func open() -> Any { Depot(size: 1) }
+""",
+    "build.sc": "val version = 3\nobject core { def deps = ivy[Dep](version) }\nclass Maker(x: Int)\ndef maker = new Maker(1)\n",
     "web/Form.vue": "<script>\nexport default {\n  methods: {\n    onSave() {\n      return 1\n    },\n  },\n}\n</script>\n",
     "db/schema.sql": (
         "-- create table later (id int);\nCREATE TABLE IF NOT EXISTS shop.users (id int);\n"
@@ -339,6 +365,8 @@ def more(tmp_path):
         ("limit", "Sources/App.swift:2"),
         ("App.start", "Sources/App.swift:3"),
         ("Show.fromText", "core/Show.scala:2"),
+        ("version", "build.sc:1"),
+        ("core.deps", "build.sc:2"),
         ("routes", "app/Main.kt:2"),
         ("größe", "src/größe.kt:1"),
         ("onSave", "web/Form.vue:4"),
@@ -391,7 +419,11 @@ def test_what_may_be_meant_otherwise_is_no_answer(more, tmp_path):
         ("check", ["Sources/App.swift:5  App.start"]),
         ("parse", ["core/Show.scala:3  Show.fromText"]),
         ("fetch", ["core/Show.scala:6  ordering.run"]),
+        ("ivy", ["build.sc:2  core.deps"]),
+        ("Maker", ["build.sc:4  maker"]),
         ("single", ["app/Main.kt:3"]),
+        ("Depot", ["Sources/Depot.swift:6  open"]),
+        ("Depot.init", ["Sources/Depot.swift:6  open"]),
         ("launch", ["app/Main.kt:5  start"]),
     ],
 )

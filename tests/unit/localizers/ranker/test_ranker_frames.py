@@ -21,6 +21,7 @@ from fusesearch.localizers.ranker.frames import all_frames
         ("\tat app//org.pkg.Raw.write(Raw.java:7)", ("org/pkg/Raw.java", 7, "org.pkg.Raw.write")),
         ("\tat com.acme@1.2/org.pkg.Raw$Inner.write(Raw.java:7)", ("org/pkg/Raw.java", 7, "org.pkg.Raw.Inner.write")),
         ("\tat org.pkg.Raw.lambda$save$0(Raw.java:7)", ("org/pkg/Raw.java", 7, "org.pkg.Raw.save")),
+        ("\tat ammonite.$file.build$.deps(build.sc:7)", ("build.sc", 7, "ammonite..file.build..deps")),
         ("main.Map[...](0x1)\n\t/app/raw.go:7 +0x1d", ("/app/raw.go", 7, "main.Map")),
         ("pkg.(*Store).Put.func1(0x1)\n\t/app/raw.go:7 +0x1d", ("/app/raw.go", 7, "pkg.(*Store).Put")),
         ("created by pkg.(*Server).Run in goroutine 1\n\t/app/server.go:9 +0x2", ("/app/server.go", 9, "pkg.(*Server).Run")),

@@ -79,6 +79,52 @@ SWIFT = {
 SCALA = {
     "a.scala": "object Codec:\n  def decode[A](text: String): A = ???\n",
     "b.scala": 'class Use:\n  def use = Codec.decode[List[Int]]("x")\n',
+    "build.sc": 'def script = Codec.decode[Int]("x")\n',
+}
+MADE = {
+    "Sources/Cart.swift": """\
+struct Cart {
+  init(total: Int) { check(total) }
+  struct Line { init<T>(_ price: T) { } }
+}
+final class Two { init() { }; convenience init(x: Int) { self.init() } }
+func check(_ x: Int) { }
+""",
+    "Sources/Shop.swift": """\
+func sell() -> Cart { Cart(total: 1) }
+func sellAgain() -> Cart { let text = "Cart(1)"; return .init(total: Cart.init(total: 2).total) }
+func line() { _ = Cart.Line<Int>(3); _ = Two() }
+func returned(_ x: Any) -> Cart { x }
+func optional() -> Shop.Cart? { nil }
+struct View { var cart: Cart { old }; var line: some Line<Int> { old }; var `nil`: Cart { old } }
+func all(_ totals: [Int]) { totals.map(Cart.init) }
+class Task { init(_ body: () -> Int) { } }
+func started() { use(task: Task { 1 }) }
+""",
+    "app/Room.kt": "class Room {\n  constructor(x: Int) { use(x) }\n}\n",
+    "app/Use.kt": "fun made(): Room { return find() }\nfun makes() = rooms.map { x -> Room(x) }\n"
+    "fun sent() = actor { 1 }\nfun actor(f: () -> Int) = f()\n",
+    "web/cart.js": "class Basket { init(x) {} }\nfunction basket() { return Basket(1) }\n",
+    "src/Order.scala": """\
+class Order(total: Int) {
+  def this(text: String) = this(text.toInt)
+}
+object Price { def apply[A](x: A): Price = check(x) }
+class Rule { def apply(x: Int) = x }
+""",
+    "src/Use.scala": """\
+class Use {
+  def made = new Order("1")
+  def priced = Price[Int](2)
+  def ruled = new Rule
+  def ruledAgain = new Rule()
+  def pricedAgain = new Price(3) { }
+  def matched(x: Any) = x match {
+    case Price(y) if y > 1 => 2
+    case _ => 3
+  }
+}
+""",
 }
 
 
@@ -91,8 +137,21 @@ SCALA = {
         (KOTLIN, "appModule", ["module", "single"], []),
         (SWIFT, "load", [], ["App.body"]),
         (SWIFT, "App.body", ["stack", "load"], []),
-        (SCALA, "Codec.decode", [], ["Use.use"]),
+        (SCALA, "Codec.decode", [], ["Use.use", "script"]),
         (SCALA, "Use.use", ["Codec.decode"], []),
+        (SCALA, "script", ["Codec.decode"], []),
+        (MADE, "Cart.init", ["check"], ["sell", "sellAgain", "all"]),
+        (MADE, "sellAgain", ["Cart.init"], []),
+        (MADE, "Cart.Line.init", [], ["line"]),
+        (MADE, "line", ["Cart.Line.init"], []),  # which of Two's is not sure
+        (MADE, "Task.init", [], ["started"]),
+        (MADE, "Room.constructor", [], ["makes"]),
+        (MADE, "sent", ["actor"], []),
+        (MADE, "basket", [], []),
+        (MADE, "Use.made", [], []),  # a class has a constructor besides `this`
+        (MADE, "Price.apply", [], ["Use.priced"]),
+        (MADE, "Use.priced", ["Price.apply"], []),
+        (MADE, "Use.ruledAgain", [], []),
     ],
 )
 def test_callees_and_callers(tmp_path: Path, files: dict[str, str], name: str, callees: list[str], callers: list[str]):

@@ -1,0 +1,38 @@
+"""Text of bytes."""
+
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusesearch.core.text import decoded
+
+TEXT = "class Größe { }\n\U0001f600"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        TEXT.encode(),
+        TEXT.encode("utf-8-sig"),
+        codecs.BOM_UTF16_LE + TEXT.encode("utf-16-le"),
+        codecs.BOM_UTF16_BE + TEXT.encode("utf-16-be"),
+        codecs.BOM_UTF32_LE + TEXT.encode("utf-32-le"),
+        codecs.BOM_UTF32_BE + TEXT.encode("utf-32-be"),
+    ],
+)
+def test_a_byte_order_mark_tells_the_encoding(data):
+    assert decoded(data) == TEXT
+
+
+@given(st.binary(max_size=50))
+def test_bytes_without_a_mark_are_utf_8_with_errors_replaced(data):
+    if not data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
+        assert decoded(data) == data.decode("utf-8-sig", "replace")
+
+
+@given(st.binary(max_size=50))
+def test_broken_text_after_a_mark_is_replaced(data):
+    for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+        assert isinstance(decoded(mark + data), str)
