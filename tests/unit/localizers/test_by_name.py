@@ -3,8 +3,8 @@
 import pytest
 
 from fusesearch.localizers.answerers.asked import Asked, read
-from fusesearch.localizers.answerers.by_name import by_name
-from fusesearch.localizers.answerers.certain import Finding
+from fusesearch.localizers.answerers.by_name import beside, by_name
+from fusesearch.localizers.answerers.certain import Finding, find
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
 
@@ -398,3 +398,32 @@ def test_what_may_be_meant_otherwise_is_no_answer(more, tmp_path):
 def test_calls_with_types_or_braces_and_outside_functions(more, tmp_path, name, callers):
     found = asked(f"who calls `{name}`?", more, tmp_path)
     assert (found.lines if found and "by its name alone" in found.said else []) == callers
+
+
+MIXED = {
+    "shop/cart.py": "def find_item(key):\n    return key\n\n\ndef show(key):\n    return find_item(key)\n",
+    "web/cart.ts": "export function find_item(key: string) { return key }\n"
+    "export function list(keys: string[]) { return keys.map((key) => find_item(key)) }\n",
+    "web/show.ts": "export function show_all(key: string) { return show(key) }\n",
+    "web/dist/cart.js": "function find_item(key) { return key }\nfunction show(key) { return key }\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "certain", "places"),
+    [
+        ("where is find_item defined?", False, ["shop/cart.py::find_item", "web/cart.ts::find_item"]),
+        ("where is shop.cart.find_item defined?", True, []),
+        ("where is shop/cart.py::find_item defined?", True, []),
+        ("where is show defined?", True, []),  # no call counts, nor what a build wrote
+        ("who calls find_item?", False, ["shop/cart.py::show", "web/cart.ts::list"]),
+        ("who calls show?", True, []),
+    ],
+)
+def test_a_definition_in_python_hides_none_in_another_language(tmp_path, question, certain, places):
+    write(tmp_path / "tree", MIXED)
+    tree, asked = Repository(tmp_path / "tree"), read(question)
+    assert asked
+    found = beside(asked, find(asked, tree), tree, tmp_path / "cache")
+    assert found.certain is certain
+    assert [f"{one.path}::{one.function}" for one in found.candidates] == places
