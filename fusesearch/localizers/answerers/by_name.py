@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from fusesearch.code.kinds import is_code, is_foreign
@@ -21,6 +22,7 @@ from fusesearch.core.stopping import checked
 from fusesearch.localizers.answerers import declared
 from fusesearch.localizers.answerers.asked import Asked
 from fusesearch.localizers.answerers.certain import Finding
+from fusesearch.localizers.ranker.copies import BUNDLED, copies_among
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.search.repository import Repository
@@ -52,12 +54,13 @@ def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Findin
     with Index(repository, folder) as index:
         tree = _Named(index, owner, last)
         found = tree.found()
-        if asked.kind == "callers" and (calling := list(tree.calling())):
+        if asked.kind == "callers" and (calling := list(chain(*_without_copies(list(tree.calling()), index)))):
             said = f"These call something named `{tree.last}`, by its name alone; tests are not searched:"
             return Finding(False, said, [], _lines(calling), calling)
         other = [] if found or not owner else _Named(index, "", last).found()
         prototypes = [] if found or other else list(tree.prototypes())
         found = found or [one for one in other if _is_in(owner.rpartition(".")[2], one.path, index.source(one.path))]
+        found, copies = _without_copies(found, index)
     if other and not found:
         return Finding(False, f"`{name}` is not defined here. `{last}` is:", [], _lines(other), other)
     if prototypes:
@@ -67,12 +70,29 @@ def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Findin
     if not found:
         return None
     if asked.kind == "exported" and len(found) == 1:
-        return Finding(True, "", [f"{found[0].path}::{found[0].function}"], _lines(found))
+        return Finding(True, "", [f"{found[0].path}::{found[0].function}"], [*_lines(found), *_copied(copies)])
     said = {
         "exported": f"`{name}` has {len(found)} definitions:",
         "callers": f"Nothing calls `{name}` by its name, except perhaps tests, which are not searched. It is defined here:",
     }.get(asked.kind, f"This question has answers in Python alone. `{name}` is defined here:")
-    return Finding(False, said, [], _lines(found), found)
+    return Finding(False, said, [], [*_lines(found), *_copied(copies)], [*found, *copies])
+
+
+def _without_copies(found: list[Location], index: Index) -> tuple[list[Location], list[Location]]:
+    """The places in files that people write, or all if there are none, and those in what a program made of other files."""
+    paths = dict.fromkeys(one.path for one in found if one.path.endswith(BUNDLED))
+    if len({one.path for one in found}) < 2 or not paths:
+        return found, []
+    bundled = (path for path in index.paths if path.endswith(BUNDLED))
+    copies = copies_among(
+        paths, {path: (facts.raw, list(facts.lengths)) for path, facts in index.facts(bundled)}, index.repository
+    )
+    own = [one for one in found if one.path not in copies]
+    return (own, [one for one in found if one.path in copies]) if own else (found, [])
+
+
+def _copied(copies: list[Location]) -> list[str]:
+    return [f"{line}  (a copy that a program wrote)" for line in _lines(copies)]
 
 
 def beside(asked: Asked, finding: Finding, repository: Repository, folder: Path | None) -> Finding:

@@ -427,3 +427,30 @@ def test_a_definition_in_python_hides_none_in_another_language(tmp_path, questio
     found = beside(asked, find(asked, tree), tree, tmp_path / "cache")
     assert found.certain is certain
     assert [f"{one.path}::{one.function}" for one in found.candidates] == places
+
+
+def test_a_definition_in_a_bundle_is_a_copy(tmp_path):
+    parts = {
+        name: "".join(
+            f"function {step}{name} (text) {{\n  const found = text.{step}('{name}')\n  return found.size + {number}\n}}\n"
+            for number, step in enumerate(["open", "read", "check", "close"])
+        )
+        for name in ("Lexer", "Parser", "Slugger")
+    }
+    tree = {f"src/{name}.js": text for name, text in parts.items()} | {
+        "lib/all.js": "".join(parts.values()),
+        "src/use.js": "function use () {\n  return readLexer('a')\n}\n",
+        "lib/all.min.js": "function use(){return readLexer('a')}",
+    }
+    write(tmp_path / "tree", tree)
+
+    def found(question: str) -> Finding | None:
+        asked = read(question)
+        assert asked
+        return by_name(asked, Repository(tmp_path / "tree"), tmp_path / "cache")
+
+    defined = found("where is readLexer defined?")
+    assert defined and defined.values == ["src/Lexer.js::readLexer"]
+    assert defined.lines[1:] == ["lib/all.js:5  readLexer  (a copy that a program wrote)"]
+    called = found("who calls readLexer?")
+    assert called and [one.path for one in called.candidates] == ["src/use.js", "lib/all.min.js"]
