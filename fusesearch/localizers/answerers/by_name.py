@@ -28,6 +28,8 @@ from fusesearch.localizers.ranker.index import Index
 from fusesearch.search.repository import Repository
 
 _MARKS = "?!="  # at the end of names in Ruby
+_MARK = re.compile(r"(?<=\w)[?!=]$")
+_OPERATOR = re.compile(r"\[\]=?|[-+*/%^&|~!=<>]{1,3}")
 _DEFINING = r"(?:def|function|func|fn)[ \t]+"
 _CLASS = (
     r"^[ \t]*(?:[\w@]+(?:\([\w ]*\))?[ \t]+){0,5}?"
@@ -49,7 +51,7 @@ def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Findin
     """
     name = asked.names.get("name", "").rpartition("::")[2]
     owner, last = _parts(name)
-    if not words_of(last):  # such as `_`, or a question about code without a name
+    if not words_of(last) and not _OPERATOR.fullmatch(last):  # such as `_`, or a question about code without a name
         return None
     with Index(repository, folder) as index:
         tree = _Named(index, owner, last)
@@ -73,7 +75,9 @@ def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Findin
         return Finding(True, "", [f"{found[0].path}::{found[0].function}"], [*_lines(found), *_copied(copies)])
     said = {
         "exported": f"`{name}` has {len(found)} definitions:",
-        "callers": f"Nothing calls `{name}` by its name, except perhaps tests, which are not searched. It is defined here:",
+        "callers": f"Uses of operators are not searched. `{name}` is defined here:"
+        if tree.is_operator
+        else f"Nothing calls `{name}` by its name, except perhaps tests, which are not searched. It is defined here:",
     }.get(asked.kind, f"This question has answers in Python alone. `{name}` is defined here:")
     return Finding(False, said, [], [*_lines(found), *_copied(copies)], [*found, *copies])
 
@@ -157,7 +161,10 @@ class _Named:
     def __init__(self, index: Index, owner: str, last: str) -> None:
         self._index, self._paths = index, [path for path in index.paths if not is_python(path)]
         self.last, self._owner, self._whole = last, owner, f"{owner}.{last}" if owner else last
-        self._word = words_of(last)[0]
+        self._operator = f"operator{last}" if _OPERATOR.fullmatch(last) else ""  # as C++ names it
+        self.is_operator = bool(self._operator)
+        self._wholes = tuple(f".{owner}.{one}" if owner else f".{one}" for one in (last, self._operator) if one)
+        self._word = words_of(last)[0] if words_of(last) else f"d:{last}"
 
     def found(self) -> list[Location]:
         """The definitions; if there are none, lines that declare the name."""
@@ -198,10 +205,11 @@ class _Named:
 
     def _functions(self) -> Iterator[Location]:
         """Functions, nested ones by the outermost function around them, in path order."""
-        for path, facts in self._having(self._word):
-            for span in _with_terms(facts, *(f"d:{self.last}{mark}" for mark in ("", *_MARKS))):
-                name = span.name.rstrip(_MARKS)
-                if f".{name}".endswith(f".{self._whole}"):
+        terms = [*(f"d:{self.last}{mark}" for mark in ("", *_MARKS)), f"d:{self._operator}"]
+        for path, facts in self._having(self._word, terms[-1]):
+            for span in _with_terms(facts, *terms):
+                name = _MARK.sub("", span.name)
+                if f".{name}".endswith(self._wholes) or f".{span.name}".endswith(self._wholes):
                     yield from self._lines_with("", path, span)[:1]
                 elif not self._owner and self.last != name.rpartition(".")[2]:
                     yield from self._lines_with(_DEFINING, path, span)[:1]
@@ -244,7 +252,8 @@ class _Named:
 
     def _lines_with(self, before: str, path: str, span: FunctionSpan, after: str = "") -> list[Location]:
         """The lines of a span that have the name between ``before`` and ``after``."""
-        pattern = re.compile(rf"{before}(?<!\w){re.escape(self.last)}(?!\w){after}")
+        edge = "" if self._operator else r"(?<!\w)"
+        pattern = re.compile(rf"{before}{edge}{re.escape(self.last)}(?!\w){after}")
         lines = self._index.source(path).split("\n")[span.start - 1 : span.end]
         numbers = [number for number, line in enumerate(lines, span.start) if self.last in line and pattern.search(line)]
         return [Location(path=path, function=span.name, lines=(number, number)) for number in numbers]

@@ -450,7 +450,43 @@ def test_a_definition_in_a_bundle_is_a_copy(tmp_path):
         return by_name(asked, Repository(tmp_path / "tree"), tmp_path / "cache")
 
     defined = found("where is readLexer defined?")
-    assert defined and defined.values == ["src/Lexer.js::readLexer"]
+    assert defined
+    assert defined.values == ["src/Lexer.js::readLexer"]
     assert defined.lines[1:] == ["lib/all.js:5  readLexer  (a copy that a program wrote)"]
     called = found("who calls readLexer?")
-    assert called and [one.path for one in called.candidates] == ["src/use.js", "lib/all.min.js"]
+    assert called
+    assert [one.path for one in called.candidates] == ["src/use.js", "lib/all.min.js"]
+
+
+OPERATORS = {
+    "src/node.hpp": "struct Node {\n  bool operator==(const Node& other) const { return key == other.key; }\n"
+    "  int operator[](int key) const { return key; }\n  Node& operator=(const Node& other) { return *this; }\n};\n"
+    "inline bool operator<(const Node& a, const Node& b) { return a.key < b.key; }\n",
+    "lib/doc.rb": "class Doc\n  def <=>(other)\n    date <=> other.date\n  end\n\n  def [](key)\n    @data[key]\n  end\nend\n",
+    "Sources/Size.swift": "struct Size {\n    static func == (a: Size, b: Size) -> Bool {\n        return a.w == b.w\n    }\n}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("operator==", ["src/node.hpp:2"]),
+        ("Node::operator==", ["src/node.hpp:2"]),
+        ("operator=", ["src/node.hpp:4"]),
+        ("operator<", ["src/node.hpp:6"]),
+        ("==", ["Sources/Size.swift:2", "src/node.hpp:2"]),
+        ("Size.==", ["Sources/Size.swift:2"]),
+        ("Doc#<=>", ["lib/doc.rb:2"]),
+        ("[]", ["lib/doc.rb:6", "src/node.hpp:3"]),
+    ],
+)
+def test_operators_are_names(tmp_path, name, places):
+    write(tmp_path / "tree", OPERATORS)
+    asked = read(f"where is `{name}` defined?")
+    assert asked
+    found = by_name(asked, Repository(tmp_path / "tree"), tmp_path / "cache")
+    assert found
+    assert [line.partition(" ")[0] for line in found.lines] == places
+    asked = read(f"who calls `{name}`?")
+    assert asked
+    assert by_name(asked, Repository(tmp_path / "tree"), tmp_path / "cache")
