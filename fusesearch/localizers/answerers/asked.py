@@ -108,6 +108,7 @@ def _plain(text: str) -> tuple[str, dict[str, str]]:
 
 def _clean(name: str) -> str:
     name = re.sub(r"\([^()]*\)$", "", name.strip().strip("`'\""))
+    name = re.sub(r"(^|::|->)\$(?=[^\W\d])", r"\1", name)  # a property of PHP
     name = _TYPES.sub("", name.removeprefix("/repo/").removeprefix("@").rstrip("?!"))
     if "\\" in name or "(*" in name or "->" in name or ".prototype." in name:
         name = re.sub(r"^\\", "", re.sub(r"\(\*?(\w+)\)(?=\.)", r"\1", name)).replace(".prototype.", ".")

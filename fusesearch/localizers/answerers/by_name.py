@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 
 from fusesearch.code.kinds import is_code, is_foreign
-from fusesearch.code.plain import C_FAMILY, RUBY, opening, without_text
+from fusesearch.code.plain import C_FAMILY, RUBY, SCRIPTS, opening, without_text
 from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.core.errors import OutsideRootError, ToolError
 from fusesearch.core.schema import Location
@@ -37,6 +37,7 @@ _CLASS = (
 )
 _C_CLASS = r"^[^;()#\n]*\b(?:class|struct|enum|union)\b(?:[ \t]+\w+(?:\([^()]*\))?)*?[ \t]+"
 _C_HEAD = re.compile(r"\s*(?:final\s*)?(?::(?!:)[^;{]*)?\{")
+_IMPORTED = re.compile(r"\s*(?:,|\}|as\b|from\b)")  # what follows `type Name` in an import or export of TypeScript
 _DECLARES = re.compile(r"\b(?:fun|func|def|fn|function)\b[^=]*$")
 _BEFORE_CALL = re.compile(
     r"(?:^|[^\w\s>\])*&?]|=>|->|\b(?:return|new|await|yield|throw|else|in|not|and|or|do|then|case|when|if|unless|try|go|defer))\s*$"
@@ -61,7 +62,9 @@ def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Findin
             return Finding(False, said, [], _lines(calling), calling)
         other = [] if found or not owner else _Named(index, "", last).found()
         prototypes = [] if found or other else list(tree.prototypes())
-        found = found or [one for one in other if _is_in(owner.rpartition(".")[2], one.path, index.source(one.path))]
+        if not found:
+            found = [one for one in other if _is_in(owner.rpartition(".")[2], one.path, index.source(one.path))]
+            found = [one for one in found if one.function == last] or found  # of a package, not of a class in it
         found, copies = _without_copies(found, index)
     if other and not found:
         return Finding(False, f"`{name}` is not defined here. `{last}` is:", [], _lines(other), other)
@@ -172,7 +175,8 @@ class _Named:
         if classes:
             functions = [one for one in functions if not f".{one.function}".endswith(f".{self.last}.{self.last}")]
         exported = [] if classes or self._owner else list(self._declared(declared.exporting))
-        return [*functions, *classes, *exported] or list(self._declared(declared.declaring))
+        found = [*functions, *classes, *exported] or list(self._declared(declared.declaring))
+        return found if self._owner else sorted(found, key=lambda one: one.function != self.last)  # members last
 
     def prototypes(self) -> Iterator[Location]:
         """Lines outside functions that declare a function of C or C++."""
@@ -224,6 +228,8 @@ class _Named:
             pattern = re.compile(rf"{_C_CLASS if in_c else _CLASS}(?<!\w){re.escape(self.last)}(?!\w)", re.MULTILINE)
             text = without_text(source, path)
             starts = [match.end() for match in pattern.finditer(text) if not in_c or _C_HEAD.match(text, match.end())]
+            if path.endswith(SCRIPTS):
+                starts = [start for start in starts if not _IMPORTED.match(text, start)]
             numbers = [text.count("\n", 0, start) + 1 for start in starts]
             if self._owner and numbers:
                 numbers = self._owned(text.split("\n"), facts, numbers)

@@ -361,7 +361,7 @@ def test_declarations_and_classes_of_every_language(more, tmp_path, name, place)
 
 def test_what_may_be_meant_otherwise_is_no_answer(more, tmp_path):
     for name, lines in {
-        "produce": ["web/main.ts:6  Maker.produce", "web/main.ts:1  produce"],
+        "produce": ["web/main.ts:1  produce", "web/main.ts:6  Maker.produce"],
         "Elsewhere.LIMIT": ["shop/Cart.java:5  LIMIT"],
         "store_new": ["src/store.h:15  store_new"],
         "Builder": ["shop/Cart.java:18  Builder", "shop/Order.java:4  Builder"],
@@ -490,3 +490,34 @@ def test_operators_are_names(tmp_path, name, places):
     asked = read(f"who calls `{name}`?")
     assert asked
     assert by_name(asked, Repository(tmp_path / "tree"), tmp_path / "cache")
+
+
+PACKAGES = {
+    "store/api.go": "package store\n\ntype Appender interface {\n\tAdd(a int)\n}\n",
+    "store/disk.go": "package store\n\ntype Disk struct{}\n\nfunc (d *Disk) Appender() Appender {\n\treturn nil\n}\n",
+    "other/api.go": "package other\n\ntype Fan struct{}\n\nfunc (f *Fan) Appender() int {\n\treturn 1\n}\n",
+    "web/plugin.ts": "export interface Plugin {\n  name: string\n}\n",
+    "web/use.ts": "import {\n  type Plugin,\n  type Other as Plugin,\n} from './plugin'\nimport type { Plugin } from './plugin'\n"
+    "import type Plugin from './plugin'\nexport type { Plugin }\n",
+    "app/Link.php": "<?php\nclass Link {\n    protected $queryLog = [];\n}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("store.Appender", ["store/api.go:3"]),
+        ("Appender", ["store/api.go:3", "other/api.go:5", "store/disk.go:5"]),
+        ("Disk.Appender", ["store/disk.go:5"]),
+        ("Plugin", ["web/plugin.ts:1"]),
+        ("Link::$queryLog", ["app/Link.php:3"]),
+        ("$queryLog", ["app/Link.php:3"]),
+    ],
+)
+def test_what_a_package_defines_comes_before_members_and_imports_do_not_count(tmp_path, name, places):
+    write(tmp_path / "tree", PACKAGES)
+    asked = read(f"where is `{name}` defined?")
+    assert asked
+    found = by_name(asked, Repository(tmp_path / "tree"), tmp_path / "cache")
+    assert found
+    assert [line.partition(" ")[0] for line in found.lines] == places
