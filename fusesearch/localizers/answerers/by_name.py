@@ -152,10 +152,11 @@ def _parts(name: str) -> tuple[str, str]:
 
 
 def _is_in(space: str, path: str, source: str) -> bool:
-    """Whether a file is of a package, namespace or module: by its name, its folder's name, or what it says."""
+    """Whether a file is of a package, namespace, module or crate: by its name, its folder's name, or what it says."""
     *_, folder, name = ["", *path.lower().replace("-", "_").split("/")]
     says = rf"^[ \t]*(?:namespace|package|module|defmodule|pub mod|mod)[ \t]+(?:[\w.\\:]*[.\\:])?{re.escape(space)}\b"
-    return space.lower() in (folder, name.partition(".")[0]) or re.search(says, source, re.MULTILINE) is not None
+    crate = f"/{space.lower()}/src/" in f"/{path.lower().replace('-', '_')}" and path.endswith(".rs")
+    return crate or space.lower() in (folder, name.partition(".")[0]) or re.search(says, source, re.MULTILINE) is not None
 
 
 class _Named:

@@ -499,6 +499,8 @@ PACKAGES = {
     "web/plugin.ts": "export interface Plugin {\n  name: string\n}\n",
     "web/use.ts": "import {\n  type Plugin,\n  type Other as Plugin,\n} from './plugin'\nimport type { Plugin } from './plugin'\n"
     "import type Plugin from './plugin'\nexport type { Plugin }\n",
+    "my-shop/src/json.rs": "pub struct Json<T>(pub T);\n",
+    "examples/own/src/json.rs": "pub struct Json<T>(pub T);\n",
     "app/Link.php": "<?php\nclass Link {\n    protected $queryLog = [];\n}\n",
 }
 
@@ -510,6 +512,7 @@ PACKAGES = {
         ("Appender", ["store/api.go:3", "other/api.go:5", "store/disk.go:5"]),
         ("Disk.Appender", ["store/disk.go:5"]),
         ("Plugin", ["web/plugin.ts:1"]),
+        ("my_shop::Json", ["my-shop/src/json.rs:1"]),
         ("Link::$queryLog", ["app/Link.php:3"]),
         ("$queryLog", ["app/Link.php:3"]),
     ],
