@@ -11,6 +11,7 @@ from fusesearch.code.spans import is_python
 from fusesearch.localizers.order import FILES, FUNCTIONS, in_order
 from fusesearch.localizers.ranker.columns import NAMED
 from fusesearch.localizers.ranker.features import Candidate, Candidates
+from fusesearch.localizers.ranker.paths import is_copy
 from fusesearch.localizers.ranker.trees import GROUPS, Model, group_of, log_odds
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def rank(candidates: Candidates, file: Model, function: Model, least: int = 0) -
     Where there are fewer files than ``least`` and the issue names none of what they have, those that are missing count as files
     that score as the mean of the others.
     """
-    copies = candidates.copies
+    copies = _unnamed(candidates)
     scores = {found.path: _score(found, file, copies) for found in candidates.files}
     functions = _ranked(
         candidates.functions, function, lambda found: _score(found, function, copies) + function.file_share * scores[found.path]
@@ -156,9 +157,19 @@ def by_probability(files: Iterable[Ranked], functions: Iterable[Ranked]) -> list
     return sorted(raised, key=lambda one: -one.probability)
 
 
+def _unnamed(candidates: Candidates) -> set[str]:
+    """The copies that the issue does not name: a path that can mean a bundle and its source means the source."""
+    named = {found.path: share for found in candidates.files if (share := found.columns.get("path_named", 0.0))}
+    own = max((share for path, share in named.items() if path not in candidates.copies), default=0.0)
+    return {
+        path
+        for path in candidates.copies
+        if (share := named.get(path, 0.0)) == 0 or (share < 1 and share <= own and not is_copy(path))
+    }
+
+
 def _score(found: Candidate, model: Model, copies: Container[str]) -> float:
-    named = found.columns.get("file_path_named" if found.span else "path_named", 0.0)
-    score = model.score(found.row(model.columns)) - (COPY if not named and found.path in copies else 0.0)
+    score = model.score(found.row(model.columns)) - (COPY if found.path in copies else 0.0)
     return score if is_python(found.path) else score + INNERMOST * found.columns.get("frame_last", 0.0)
 
 
