@@ -29,9 +29,11 @@ _TEST_FOLDERS = {"tests", "__tests__", "testdata"}
 _TOP_TEST_FOLDERS = {"test", "testing", "e2e"}
 _COMMAND_FOLDERS = {"command", "commands", "cmd"}
 _TEST_NAME = re.compile(
-    r"tests?|test_.*|.*_(tests?|spec|unittest)|conftest|(spec|rails)_helper|.*\.(test|spec)|.*[a-z](Test|Tests|IT|Spec)",
-    re.DOTALL,
+    r"tests?|test_.*|.*_(tests?|spec|unittest)|conftest|(spec|rails)_helper|.*\.(test|spec)|.*[a-z](Test|Tests|IT)", re.DOTALL
 )
+_SPEC_NAME = re.compile(r".*[a-z]Spec", re.DOTALL)
+_SPECIFIED = re.compile(r"[cm]?[jt]sx?|coffee|php|scala|groovy")
+"""Suffixes where a file ``NameSpec`` is a test wherever it lies; others mean a specification (``ConnectionSpec.kt``)."""
 _TEST_PROJECT = re.compile(r".*\.(Unit|Integration)?Tests?(\..*)?", re.IGNORECASE | re.DOTALL)
 _TESTS_OF = re.compile(r"[A-Z]\w*[a-z0-9]Tests")
 _TEST_SOURCES = re.compile(r"test|[a-z]\w*Test")
@@ -90,7 +92,7 @@ def _is_test(file: _Parts) -> bool:
         return True
     if file.stem == "test" and folders and folders[-1] in _COMMAND_FOLDERS:  # a command called "test"
         return False
-    return bool(_TEST_NAME.fullmatch(file.stem))
+    return bool(_TEST_NAME.fullmatch(file.stem) or (_SPECIFIED.fullmatch(file.suffix) and _SPEC_NAME.fullmatch(file.stem)))
 
 
 def _in_tests(folders: list[str]) -> bool:

@@ -108,6 +108,7 @@ def _plain(text: str) -> tuple[str, dict[str, str]]:
 
 def _clean(name: str) -> str:
     name = re.sub(r"\([^()]*\)$", "", name.strip().strip("`'\""))
+    name = re.sub(r"(^|::|->)\$(?=[^\W\d])", r"\1", name)  # a property of PHP
     name = _TYPES.sub("", name.removeprefix("/repo/").removeprefix("@").rstrip("?!"))
     if "\\" in name or "(*" in name or "->" in name or ".prototype." in name:
         name = re.sub(r"^\\", "", re.sub(r"\(\*?(\w+)\)(?=\.)", r"\1", name)).replace(".prototype.", ".")
@@ -138,6 +139,7 @@ _POLITE = re.compile(
 )
 _NAME = re.compile(
     r"(?:(?:[\w.\-]+/)*[\w\-]+\.pyi?::)?[^\W\d]\w*(?:(?:\.|::|#)[^\W\d]\w*)*(?:(?<=operator)(?:\[\]|[-+*/%^&|~!=<>]{1,3}))?"
+    r"|(?:[^\W\d]\w*(?:\.|::|#))*(?:\[\]=?|[-+*/%^&|~!=<>]{1,3})"  # an operator as Ruby, Swift and Scala name it
 )
 _TYPE = r"[\w\s,.?*&:\[\]]{0,120}"
 _TYPES = re.compile(rf"(?<=\w)<(?=[\w\s,.?*&:\[\]<>]{{0,120}}>)[A-Za-z]{_TYPE}(?:<[\w\s,.?*&:\[\]<>]{{0,120}}>{_TYPE})*>")

@@ -9,19 +9,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
-from fusesearch.code.plain import C_FAMILY, RUBY, callable_name, opening, without_text, without_types
+from fusesearch.code.kinds import is_code, is_foreign
+from fusesearch.code.plain import C_FAMILY, RUBY, SCRIPTS, callable_name, opening, without_text, without_types
 from fusesearch.code.spans import FunctionSpan, is_python
+from fusesearch.core.errors import OutsideRootError, ToolError
 from fusesearch.core.schema import Location
+from fusesearch.core.stopping import checked
 from fusesearch.localizers.answerers import declared
 from fusesearch.localizers.answerers.asked import Asked
 from fusesearch.localizers.answerers.certain import Finding
+from fusesearch.localizers.ranker.copies import BUNDLED, copies_among
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.search.repository import Repository
 
 _MARKS = "?!="  # at the end of names in Ruby
+_MARK = re.compile(r"(?<=\w)[?!=]$")
+_OPERATOR = re.compile(r"\[\]=?|[-+*/%^&|~!=<>]{1,3}")
 _DEFINING = r"(?:def|function|func|fn)[ \t]+"
 _CLASS = (
     r"^[ \t]*(?:[\w@]+(?:\([\w ]*\))?[ \t]+){0,5}?"
@@ -29,6 +37,7 @@ _CLASS = (
 )
 _C_CLASS = r"^[^;()#\n]*\b(?:class|struct|enum|union)\b(?:[ \t]+\w+(?:\([^()]*\))?)*?[ \t]+"
 _C_HEAD = re.compile(r"\s*(?:final\s*)?(?::(?!:)[^;{]*)?\{")
+_IMPORTED = re.compile(r"\s*(?:,|\}|as\b|from\b)")  # what follows `type Name` in an import or export of TypeScript
 _DECLARES = re.compile(r"\b(?:fun|func|def|fn|function)\b[^=]*$")
 _BEFORE_CALL = re.compile(
     r"(?:^|[^\w\s>\])*&?]|=>|->|\b(?:return|new|await|yield|throw|else|in|not|and|or|do|then|case|when|if|unless|try|go|defer))\s*$"
@@ -43,7 +52,7 @@ def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Findin
     """
     name = asked.names.get("name", "").rpartition("::")[2]
     owner, last = _parts(name)
-    if not words_of(last):  # such as `_`, or a question about code without a name
+    if not words_of(last) and not _OPERATOR.fullmatch(last):  # such as `_`, or a question about code without a name
         return None
     with Index(repository, folder) as index:
         tree = _Named(index, owner, last)
@@ -51,12 +60,15 @@ def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Findin
         if owner and found and not found[0].path.endswith(RUBY):
             last = callable_name(found[0].path, f"{owner}.{last}")
         tree = _Named(index, "", last) if last != tree.last else tree
-        if asked.kind == "callers" and (calling := list(tree.calling())):
+        if asked.kind == "callers" and (calling := list(chain(*_without_copies(list(tree.calling()), index)))):
             said = f"These call something named `{tree.last}`, by its name alone; tests are not searched:"
             return Finding(False, said, [], _lines(calling), calling)
         other = [] if found or not owner else _Named(index, "", last).found()
         prototypes = [] if found or other else list(tree.prototypes())
-        found = found or [one for one in other if _is_in(owner.rpartition(".")[2], one.path, index.source(one.path))]
+        if not found:
+            found = [one for one in other if _is_in(owner.rpartition(".")[2], one.path, index.source(one.path))]
+            found = [one for one in found if one.function == last] or found  # of a package, not of a class in it
+        found, copies = _without_copies(found, index)
     if other and not found:
         return Finding(False, f"`{name}` is not defined here. `{last}` is:", [], _lines(other), other)
     if prototypes:
@@ -66,12 +78,71 @@ def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Findin
     if not found:
         return None
     if asked.kind == "exported" and len(found) == 1:
-        return Finding(True, "", [f"{found[0].path}::{found[0].function}"], _lines(found))
+        return Finding(True, "", [f"{found[0].path}::{found[0].function}"], [*_lines(found), *_copied(copies)])
     said = {
         "exported": f"`{name}` has {len(found)} definitions:",
-        "callers": f"Nothing calls `{name}` by its name, except perhaps tests, which are not searched. It is defined here:",
+        "callers": f"Uses of operators are not searched. `{name}` is defined here:"
+        if tree.is_operator
+        else f"Nothing calls `{name}` by its name, except perhaps tests, which are not searched. It is defined here:",
     }.get(asked.kind, f"This question has answers in Python alone. `{name}` is defined here:")
-    return Finding(False, said, [], _lines(found), found)
+    return Finding(False, said, [], [*_lines(found), *_copied(copies)], [*found, *copies])
+
+
+def _without_copies(found: list[Location], index: Index) -> tuple[list[Location], list[Location]]:
+    """The places in files that people write, or all if there are none, and those in what a program made of other files."""
+    paths = dict.fromkeys(one.path for one in found if one.path.endswith(BUNDLED))
+    if len({one.path for one in found}) < 2 or not paths:
+        return found, []
+    bundled = (path for path in index.paths if path.endswith(BUNDLED))
+    copies = copies_among(
+        paths, {path: (facts.raw, list(facts.lengths)) for path, facts in index.facts(bundled)}, index.repository
+    )
+    own = [one for one in found if one.path not in copies]
+    return (own, [one for one in found if one.path in copies]) if own else (found, [])
+
+
+def _copied(copies: list[Location]) -> list[str]:
+    return [f"{line}  (a copy that a program wrote)" for line in _lines(copies)]
+
+
+def beside(asked: Asked, finding: Finding, repository: Repository, folder: Path | None) -> Finding:
+    """A finding in Python with the definitions of the same name in other languages: without its module, a name can mean either.
+
+    Files that are vendored or generated by their path do not count, nor do calls of a name that only Python defines.
+    """
+    name = asked.names.get("name", "")
+    owner, last = _parts(name)
+    if asked.kind not in ("exported", "callers") or "::" in name or not words_of(last) or not _is_written(last, repository):
+        return finding
+    with Index(repository, folder) as index:
+        tree = _Named(index, owner, last)
+        found = [one for one in tree.found() if not is_foreign(one.path)]
+        calling = [one for one in tree.calling() if not is_foreign(one.path)] if found and asked.kind == "callers" else []
+    if not found:
+        return finding
+    known = finding.candidates or [Location(path=path, function=function) for path, _, function in map(_entity, finding.values)]
+    if asked.kind == "exported":
+        said, others = f"`{name}` has {len(known) + len(found)} definitions:", found
+    else:
+        said = f"{finding.said}\n" if finding.said else ""
+        said = f"{said}`{name}` is defined in other languages, too. Callers in Python, and of the name `{last}` in those:"
+        others = calling
+    return Finding(False, said, [], [*finding.lines, *_lines(others)], [*known, *others])
+
+
+def _entity(value: str) -> tuple[str, str, str]:
+    return value.partition("::")
+
+
+def _is_written(name: str, repository: Repository) -> bool:
+    """Whether code in another language than Python has the name: without it, no index is needed."""
+    wanted = name.encode()
+    for path in checked(repository.files()):
+        if not is_python(path) and is_code(path) and not is_foreign(path):
+            with suppress(ToolError, OutsideRootError):
+                if wanted in repository.read_listed(path):
+                    return True
+    return False
 
 
 def _parts(name: str) -> tuple[str, str]:
@@ -84,10 +155,11 @@ def _parts(name: str) -> tuple[str, str]:
 
 
 def _is_in(space: str, path: str, source: str) -> bool:
-    """Whether a file is of a package, namespace or module: by its name, its folder's name, or what it says."""
+    """Whether a file is of a package, namespace, module or crate: by its name, its folder's name, or what it says."""
     *_, folder, name = ["", *path.lower().replace("-", "_").split("/")]
     says = rf"^[ \t]*(?:namespace|package|module|defmodule|pub mod|mod)[ \t]+(?:[\w.\\:]*[.\\:])?{re.escape(space)}\b"
-    return space.lower() in (folder, name.partition(".")[0]) or re.search(says, source, re.MULTILINE) is not None
+    crate = f"/{space.lower()}/src/" in f"/{path.lower().replace('-', '_')}" and path.endswith(".rs")
+    return crate or space.lower() in (folder, name.partition(".")[0]) or re.search(says, source, re.MULTILINE) is not None
 
 
 class _Named:
@@ -96,7 +168,10 @@ class _Named:
     def __init__(self, index: Index, owner: str, last: str) -> None:
         self._index, self._paths = index, [path for path in index.paths if not is_python(path)]
         self.last, self._owner, self._whole = last, owner, f"{owner}.{last}" if owner else last
-        self._word = words_of(last)[0]
+        self._operator = f"operator{last}" if _OPERATOR.fullmatch(last) else ""  # as C++ names it
+        self.is_operator = bool(self._operator)
+        self._wholes = tuple(f".{owner}.{one}" if owner else f".{one}" for one in (last, self._operator) if one)
+        self._word = words_of(last)[0] if words_of(last) else f"d:{last}"
 
     def found(self) -> list[Location]:
         """The definitions; if there are none, lines that declare the name."""
@@ -104,7 +179,8 @@ class _Named:
         if classes:
             functions = [one for one in functions if not f".{one.function}".endswith(f".{self.last}.{self.last}")]
         exported = [] if classes or self._owner else list(self._declared(declared.exporting))
-        return [*functions, *classes, *exported] or list(self._declared(declared.declaring))
+        found = [*functions, *classes, *exported] or list(self._declared(declared.declaring))
+        return found if self._owner else sorted(found, key=lambda one: one.function != self.last)  # members last
 
     def prototypes(self) -> Iterator[Location]:
         """Lines outside functions that declare a function of C or C++."""
@@ -137,10 +213,11 @@ class _Named:
 
     def _functions(self) -> Iterator[Location]:
         """Functions, nested ones by the outermost function around them, in path order."""
-        for path, facts in self._having(self._word):
-            for span in _with_terms(facts, *(f"d:{self.last}{mark}" for mark in ("", *_MARKS))):
-                name = span.name.rstrip(_MARKS)
-                if f".{name}".endswith(f".{self._whole}"):
+        terms = [*(f"d:{self.last}{mark}" for mark in ("", *_MARKS)), f"d:{self._operator}"]
+        for path, facts in self._having(self._word, terms[-1]):
+            for span in _with_terms(facts, *terms):
+                name = _MARK.sub("", span.name)
+                if f".{name}".endswith(self._wholes) or f".{span.name}".endswith(self._wholes):
                     yield from self._lines_with("", path, span)[:1]
                 elif not self._owner and self.last != name.rpartition(".")[2]:
                     yield from self._lines_with(_DEFINING, path, span)[:1]
@@ -155,6 +232,8 @@ class _Named:
             pattern = re.compile(rf"{_C_CLASS if in_c else _CLASS}(?<!\w){re.escape(self.last)}(?!\w)", re.MULTILINE)
             text = without_text(source, path)
             starts = [match.end() for match in pattern.finditer(text) if not in_c or _C_HEAD.match(text, match.end())]
+            if path.endswith(SCRIPTS):
+                starts = [start for start in starts if not _IMPORTED.match(text, start)]
             numbers = [text.count("\n", 0, start) + 1 for start in starts]
             if self._owner and numbers:
                 numbers = self._owned(text.split("\n"), facts, numbers)
@@ -183,7 +262,8 @@ class _Named:
 
     def _lines_with(self, before: str, path: str, span: FunctionSpan, after: str = "") -> list[Location]:
         """The lines of a span that have the name between ``before`` and ``after``."""
-        pattern = re.compile(rf"{before}(?<!\w){re.escape(self.last)}(?!\w){after}")
+        edge = "" if self._operator else r"(?<!\w)"
+        pattern = re.compile(rf"{before}{edge}{re.escape(self.last)}(?!\w){after}")
         lines = self._index.source(path).split("\n")[span.start - 1 : span.end]
         numbers = [number for number, line in enumerate(lines, span.start) if self.last in line and pattern.search(line)]
         return [Location(path=path, function=span.name, lines=(number, number)) for number in numbers]

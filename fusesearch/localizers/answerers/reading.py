@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fusesearch.core.schema import Answer, Instance, Location
 from fusesearch.localizers.answerers.asked import FORMS, read
-from fusesearch.localizers.answerers.by_name import by_name
+from fusesearch.localizers.answerers.by_name import beside, by_name
 from fusesearch.localizers.answerers.certain import find
 from fusesearch.localizers.direct import DirectLocalizer
 from fusesearch.search.repository import Repository
@@ -30,6 +30,8 @@ class CodeAnswerer(DirectLocalizer):
         finding = find(asked, repository) if asked else None
         if asked and finding and not finding.certain and not finding.candidates:
             finding = by_name(asked, repository, self.caches.index) or finding
+        elif asked and finding:
+            finding = beside(asked, finding, repository, self.caches.index)
         if finding is None or (asked and asked.bare and not finding.certain and not finding.candidates):
             return self._passages(instance.problem_statement, repository)
         if finding.certain:

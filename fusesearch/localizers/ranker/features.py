@@ -11,6 +11,7 @@ from itertools import islice
 
 from fusesearch.core.errors import FusesearchError
 from fusesearch.localizers.ranker.columns import FILE_COLUMNS, FUNCTION_COLUMNS, OF_FILE, OF_ISSUE, Candidate
+from fusesearch.localizers.ranker.copies import copies_among
 from fusesearch.localizers.ranker.evidence import draw_evidence
 from fusesearch.localizers.ranker.file_features import WholeTree
 from fusesearch.localizers.ranker.function_features import functions_of
@@ -34,6 +35,8 @@ class Candidates:
     functions: list[Candidate]
     words: dict[str, int] = field(default_factory=dict)
     """The words of the issue, and how many files have each."""
+    copies: frozenset[str] = frozenset()
+    """The files that a program wrote from others (:mod:`fusesearch.localizers.ranker.copies`)."""
 
 
 def candidates_of(issue: str, index: Index) -> Candidates:
@@ -59,7 +62,8 @@ def candidates_of(issue: str, index: Index) -> Candidates:
         function.columns["prior"] += 0.5 * file["prior"]
         function.columns["prior_rank"] = 1 / rank
     add_lexicon(issue, ranked, functions[:MAX_FUNCTIONS], index)
-    return Candidates(ranked, functions[:MAX_FUNCTIONS], {word: len(matches.hits[word].files) for word in matches.words})
+    copies = copies_among(by_path, matches.spans, index.repository)
+    return Candidates(ranked, functions[:MAX_FUNCTIONS], {word: len(matches.hits[word].files) for word in matches.words}, copies)
 
 
 def _add_functions(files: list[Candidate], functions: list[Candidate]) -> None:

@@ -69,3 +69,16 @@ def test_the_parts_of_a_path_are_those_of_pathlib(path):
     folders = [folder for folder in file.parts[:-1]] if file.name else []
     assert (["/" if folder == "//" else folder for folder in folders], file.name) == (found.folders, found.name)
     assert (file.stem, file.suffix.removeprefix(".").lower()) == (found.stem, found.suffix)
+
+
+def test_a_specification_in_the_code_is_no_test():
+    assert [is_test(path) for path in ("okhttp/src/main/kotlin/ConnectionSpec.kt", "api/PodSpec.java", "src/KeySpec.cs")] == [
+        False
+    ] * 3
+    tests = [
+        "src/test/kotlin/ConnectionSpec.kt",
+        "core/src/jvmTest/kotlin/CacheSpec.kt",
+        "App.Tests/KeySpec.cs",
+        "src/cartSpec.js",
+    ]
+    assert all(map(is_test, tests))

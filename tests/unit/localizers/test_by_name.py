@@ -3,8 +3,8 @@
 import pytest
 
 from fusesearch.localizers.answerers.asked import Asked, read
-from fusesearch.localizers.answerers.by_name import by_name
-from fusesearch.localizers.answerers.certain import Finding
+from fusesearch.localizers.answerers.by_name import beside, by_name
+from fusesearch.localizers.answerers.certain import Finding, find
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
 
@@ -389,7 +389,7 @@ def test_declarations_and_classes_of_every_language(more, tmp_path, name, place)
 
 def test_what_may_be_meant_otherwise_is_no_answer(more, tmp_path):
     for name, lines in {
-        "produce": ["web/main.ts:6  Maker.produce", "web/main.ts:1  produce"],
+        "produce": ["web/main.ts:1  produce", "web/main.ts:6  Maker.produce"],
         "Elsewhere.LIMIT": ["shop/Cart.java:5  LIMIT"],
         "store_new": ["src/store.h:15  store_new"],
         "Builder": ["shop/Cart.java:18  Builder", "shop/Order.java:4  Builder"],
@@ -430,3 +430,129 @@ def test_what_may_be_meant_otherwise_is_no_answer(more, tmp_path):
 def test_calls_with_types_or_braces_and_outside_functions(more, tmp_path, name, callers):
     found = asked(f"who calls `{name}`?", more, tmp_path)
     assert (found.lines if found and "by its name alone" in found.said else []) == callers
+
+
+MIXED = {
+    "shop/cart.py": "def find_item(key):\n    return key\n\n\ndef show(key):\n    return find_item(key)\n",
+    "web/cart.ts": "export function find_item(key: string) { return key }\n"
+    "export function list(keys: string[]) { return keys.map((key) => find_item(key)) }\n",
+    "web/show.ts": "export function show_all(key: string) { return show(key) }\n",
+    "web/dist/cart.js": "function find_item(key) { return key }\nfunction show(key) { return key }\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "certain", "places"),
+    [
+        ("where is find_item defined?", False, ["shop/cart.py::find_item", "web/cart.ts::find_item"]),
+        ("where is shop.cart.find_item defined?", True, []),
+        ("where is shop/cart.py::find_item defined?", True, []),
+        ("where is show defined?", True, []),  # no call counts, nor what a build wrote
+        ("who calls find_item?", False, ["shop/cart.py::show", "web/cart.ts::list"]),
+        ("who calls show?", True, []),
+    ],
+)
+def test_a_definition_in_python_hides_none_in_another_language(tmp_path, question, certain, places):
+    write(tmp_path / "tree", MIXED)
+    tree, asked = Repository(tmp_path / "tree"), read(question)
+    assert asked
+    found = beside(asked, find(asked, tree), tree, tmp_path / "cache")
+    assert found.certain is certain
+    assert [f"{one.path}::{one.function}" for one in found.candidates] == places
+
+
+def test_a_definition_in_a_bundle_is_a_copy(tmp_path):
+    parts = {
+        name: "".join(
+            f"function {step}{name} (text) {{\n  const found = text.{step}('{name}')\n  return found.size + {number}\n}}\n"
+            for number, step in enumerate(["open", "read", "check", "close"])
+        )
+        for name in ("Lexer", "Parser", "Slugger")
+    }
+    tree = {f"src/{name}.js": text for name, text in parts.items()} | {
+        "lib/all.js": "".join(parts.values()),
+        "src/use.js": "function use () {\n  return readLexer('a')\n}\n",
+        "lib/all.min.js": "function use(){return readLexer('a')}",
+    }
+    write(tmp_path / "tree", tree)
+
+    def found(question: str) -> Finding | None:
+        asked = read(question)
+        assert asked
+        return by_name(asked, Repository(tmp_path / "tree"), tmp_path / "cache")
+
+    defined = found("where is readLexer defined?")
+    assert defined
+    assert defined.values == ["src/Lexer.js::readLexer"]
+    assert defined.lines[1:] == ["lib/all.js:5  readLexer  (a copy that a program wrote)"]
+    called = found("who calls readLexer?")
+    assert called
+    assert [one.path for one in called.candidates] == ["src/use.js", "lib/all.min.js"]
+
+
+OPERATORS = {
+    "src/node.hpp": "struct Node {\n  bool operator==(const Node& other) const { return key == other.key; }\n"
+    "  int operator[](int key) const { return key; }\n  Node& operator=(const Node& other) { return *this; }\n};\n"
+    "inline bool operator<(const Node& a, const Node& b) { return a.key < b.key; }\n",
+    "lib/doc.rb": "class Doc\n  def <=>(other)\n    date <=> other.date\n  end\n\n  def [](key)\n    @data[key]\n  end\nend\n",
+    "Sources/Size.swift": "struct Size {\n    static func == (a: Size, b: Size) -> Bool {\n        return a.w == b.w\n    }\n}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("operator==", ["src/node.hpp:2"]),
+        ("Node::operator==", ["src/node.hpp:2"]),
+        ("operator=", ["src/node.hpp:4"]),
+        ("operator<", ["src/node.hpp:6"]),
+        ("==", ["Sources/Size.swift:2", "src/node.hpp:2"]),
+        ("Size.==", ["Sources/Size.swift:2"]),
+        ("Doc#<=>", ["lib/doc.rb:2"]),
+        ("[]", ["lib/doc.rb:6", "src/node.hpp:3"]),
+    ],
+)
+def test_operators_are_names(tmp_path, name, places):
+    write(tmp_path / "tree", OPERATORS)
+    asked = read(f"where is `{name}` defined?")
+    assert asked
+    found = by_name(asked, Repository(tmp_path / "tree"), tmp_path / "cache")
+    assert found
+    assert [line.partition(" ")[0] for line in found.lines] == places
+    asked = read(f"who calls `{name}`?")
+    assert asked
+    assert by_name(asked, Repository(tmp_path / "tree"), tmp_path / "cache")
+
+
+PACKAGES = {
+    "store/api.go": "package store\n\ntype Appender interface {\n\tAdd(a int)\n}\n",
+    "store/disk.go": "package store\n\ntype Disk struct{}\n\nfunc (d *Disk) Appender() Appender {\n\treturn nil\n}\n",
+    "other/api.go": "package other\n\ntype Fan struct{}\n\nfunc (f *Fan) Appender() int {\n\treturn 1\n}\n",
+    "web/plugin.ts": "export interface Plugin {\n  name: string\n}\n",
+    "web/use.ts": "import {\n  type Plugin,\n  type Other as Plugin,\n} from './plugin'\nimport type { Plugin } from './plugin'\n"
+    "import type Plugin from './plugin'\nexport type { Plugin }\n",
+    "my-shop/src/json.rs": "pub struct Json<T>(pub T);\n",
+    "examples/own/src/json.rs": "pub struct Json<T>(pub T);\n",
+    "app/Link.php": "<?php\nclass Link {\n    protected $queryLog = [];\n}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("store.Appender", ["store/api.go:3"]),
+        ("Appender", ["store/api.go:3", "other/api.go:5", "store/disk.go:5"]),
+        ("Disk.Appender", ["store/disk.go:5"]),
+        ("Plugin", ["web/plugin.ts:1"]),
+        ("my_shop::Json", ["my-shop/src/json.rs:1"]),
+        ("Link::$queryLog", ["app/Link.php:3"]),
+        ("$queryLog", ["app/Link.php:3"]),
+    ],
+)
+def test_what_a_package_defines_comes_before_members_and_imports_do_not_count(tmp_path, name, places):
+    write(tmp_path / "tree", PACKAGES)
+    asked = read(f"where is `{name}` defined?")
+    assert asked
+    found = by_name(asked, Repository(tmp_path / "tree"), tmp_path / "cache")
+    assert found
+    assert [line.partition(" ")[0] for line in found.lines] == places
