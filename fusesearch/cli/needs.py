@@ -23,6 +23,7 @@ from fusesearch.core.errors import ArtifactError, ConfigError
 from fusesearch.core.storage import read_json
 from fusesearch.training.architectures import Architecture, config_of, folder_of
 from fusesearch.training.budget import (
+    LARGE,
     REFERENCE,
     SERVER_CONTEXT,
     disk_bytes,
@@ -45,8 +46,6 @@ ROLLOUT_TOKENS = 15_000
 """Length of a rollout that hours are computed with: table 2 of FuseSearch implies 10,000 to 19,000."""
 LARGEST_GPU = 288
 """GiB of the largest GPU sold (B300): a hint never asks for more."""
-LARGE = 50_000_000
-"""Parameters from which products of matrices take most of the time on a processor."""
 PROCESSOR_SHARES = (0.8, 0.4)
 """Highest and lowest share of :func:`processor_flop` in training: 0.75 with SmolLM2-135M on two cores."""
 SAMPLED = 3

@@ -22,6 +22,8 @@ EXPERT_COPIES = 6
 ALLOCATOR, CONTEXT = 1.15, 2e9
 SERVER_CONTEXT = 4e9
 """Bytes of a vLLM server beside weights, keys and values."""
+LARGE = 50_000_000
+"""Parameters from which products of matrices take most of the time, and activations most of the memory, on a processor."""
 PEAKS = {"B200": 2250e12, "H200": 989e12, "H100": 989e12, "H20": 148e12, "A100": 312e12, "L40S": 362e12}
 """FLOP a second of a GPU in bfloat16 without sparsity, by a part of its name, from the vendor's data sheets."""
 PUBLISHED_MFU = {"dense": (0.11, 0.36), "experts": (0.03, 0.15)}

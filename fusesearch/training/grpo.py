@@ -40,6 +40,7 @@ from fusesearch.training.trainer import (
     log_row,
     make_optimizer,
     quiet,
+    recomputes,
     run_training,
     save_checkpoint,
     settle,
@@ -260,6 +261,7 @@ def _trainer(
     micro = min(section.micro_batch, each) if trimmed else each
     arguments = GRPOConfig(
         **trainer_arguments(out, section, params),
+        gradient_checkpointing=recomputes(model) and not trimmed,
         max_steps=section.steps,
         per_device_train_batch_size=micro,
         gradient_accumulation_steps=each // micro,

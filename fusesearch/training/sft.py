@@ -25,6 +25,7 @@ from fusesearch.training.trainer import (
     log_callback,
     make_optimizer,
     quiet,
+    recomputes,
     run_training,
     save_checkpoint,
     settle,
@@ -69,6 +70,7 @@ def fit(
     per_rank = section.batch_size // world_size()
     arguments = SFTConfig(
         **trainer_arguments(out, section, params),
+        gradient_checkpointing=recomputes(model),
         num_train_epochs=section.epochs,
         per_device_train_batch_size=min(section.micro_batch, per_rank),
         gradient_accumulation_steps=max(1, per_rank // section.micro_batch),

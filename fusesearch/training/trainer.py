@@ -14,7 +14,7 @@ from typing import Any
 from fusesearch.core.config import Grpo, Lora, Params, Sft
 from fusesearch.core.errors import ArtifactError, ConfigError
 from fusesearch.training.architectures import Architecture, is_folder
-from fusesearch.training.budget import training_flop, utilization
+from fusesearch.training.budget import LARGE, training_flop, utilization
 from fusesearch.training.ranks import PATIENCE, rank, world_size
 
 logger = logging.getLogger(__name__)
@@ -90,6 +90,11 @@ def load_weights(checkpoint: str, dtype: Any, **options: Any) -> Any:
     return model
 
 
+def recomputes(model: Any) -> bool:
+    """Whether activations are computed again in the backward pass: for all models but the smallest."""
+    return sum(parameter.numel() for parameter in model.parameters()) >= LARGE
+
+
 def trainer_arguments(out: Path, section: Sft | Grpo, params: Params) -> dict[str, Any]:
     """Arguments that both trainers take, for this machine's hardware."""
     import torch
@@ -106,7 +111,8 @@ def trainer_arguments(out: Path, section: Sft | Grpo, params: Params) -> dict[st
         "use_cpu": not gpu,
         "bf16": precision == "bfloat16",
         "ddp_find_unused_parameters": False,
-        "gradient_checkpointing": gpu and params.model.dtype == "bfloat16",
+        # threads share the state of the random numbers, and nothing draws any in a pass
+        "gradient_checkpointing_kwargs": {"use_reentrant": False, "preserve_rng_state": False},
         "max_grad_norm": 1.0,
         "report_to": "none",
         "disable_tqdm": True,

@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import torch
 from accelerate.utils.fsdp_utils import fsdp2_prepare_model
+from torch.utils.checkpoint import checkpoint
 from transformers.cache_utils import DynamicCache
 from trl import GRPOTrainer, SFTTrainer
 from trl.trainer import grpo_trainer
 
 from fusesearch.core.cores import cores
-from fusesearch.training.trainer import is_sharded, load_weights
+from fusesearch.training.trainer import is_sharded, load_weights, recomputes
 
 
 def shard_reference(model: Any, accelerator: Any) -> Any:
@@ -116,21 +118,36 @@ class TrimmedGRPOTrainer(OwnOptimizer, GRPOTrainer):
         self, model: Any, input_ids: Any, attention_mask: Any, columns: int
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor | None]]:
         """Log-probabilities and entropies of each row's last ``columns`` tokens, zero for padding."""
+        again = partial(checkpoint, use_reentrant=False, preserve_rng_state=False) if recomputes(model) else _plain
         for first, last in _runs(input_ids[:, :-columns]):
             prompt = input_ids[first, :-columns][attention_mask[first, :-columns].bool()]
-            known = DynamicCache()
-            if len(prompt) > 1:
-                model(input_ids=prompt[None, :-1], past_key_values=known, use_cache=True, logits_to_keep=1)
+            known = again(_known, model, prompt[None, :-1]) if len(prompt) > 1 else ()
             for row in range(first, last):
                 length = int(attention_mask[row, -columns:].sum())
                 ids = torch.cat([prompt[-1:], input_ids[row, -columns:][:length]])[None]
-                cache = DynamicCache([(layer.keys, layer.values) for layer in known.layers])  # type: ignore[union-attr]
-                output = model(input_ids=ids, past_key_values=cache, labels=ids, fused_lm_head=True)
                 padded: list[Any] = [
                     values if values is None else torch.nn.functional.pad(values[:, -length:], (0, columns - length))
-                    for values in (output.log_probs, output.entropy)
+                    for values in again(_continued, model, ids, *known)
                 ]
                 yield padded[0], padded[1]
+
+
+def _known(model: Any, ids: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Keys and values of ``ids`` in each layer."""
+    cache = DynamicCache()
+    model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
+    return tuple(chain.from_iterable((layer.keys, layer.values) for layer in cache.layers))  # type: ignore[misc, union-attr]
+
+
+def _continued(model: Any, ids: torch.Tensor, *known: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Log-probabilities and entropies of ``ids`` after the tokens whose keys and values are ``known``."""
+    cache = DynamicCache(list(zip(known[::2], known[1::2], strict=True)))
+    output = model(input_ids=ids, past_key_values=cache, labels=ids, fused_lm_head=True)
+    return output.log_probs, output.entropy
+
+
+def _plain(compute: Callable[..., Any], *arguments: Any) -> Any:
+    return compute(*arguments)
 
 
 def _in_threads(model: Any, losses: list[Callable[[], torch.Tensor]]) -> torch.Tensor:

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trl import GRPOConfig, GRPOTrainer
 
+from fusesearch.training import trl_trimmed
 from fusesearch.training.passes import PackedGRPOTrainer, in_passes
 from fusesearch.training.trainer import load_student
 from fusesearch.training.trl_trimmed import TrimmedGRPOTrainer
@@ -129,6 +130,24 @@ def test_passes_hold_every_row_once_and_no_more_tokens_than_asked(lengths: list[
 def test_leaving_out_what_has_no_influence_changes_no_weight(rewards: tuple[float, ...], kl: float) -> None:
     ours = Step(TrimmedGRPOTrainer, rewards, kl, False)
     torch.testing.assert_close(ours.weights, trl_step(rewards, kl, False).weights, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kl", [0.0, 0.1])
+def test_activations_that_are_computed_again_change_no_weight(kl: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[bool] = []
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(torch.is_grad_enabled())
+        return continued(*arguments)
+
+    continued = trl_trimmed._continued
+    monkeypatch.setattr(trl_trimmed, "_continued", counted)
+    kept = Step(TrimmedGRPOTrainer, (1.0, 0.0, 0.5, 0.25), kl, False)
+    monkeypatch.setattr(trl_trimmed, "recomputes", lambda model: True)
+    before = sum(calls)
+    again = Step(TrimmedGRPOTrainer, (1.0, 0.0, 0.5, 0.25), kl, False)
+    assert sum(calls) == 3 * before == 12
+    torch.testing.assert_close(again.weights, kept.weights, rtol=0, atol=1e-7)
 
 
 def test_a_step_moves_the_weights_only_where_a_group_differs() -> None:

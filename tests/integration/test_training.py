@@ -103,6 +103,25 @@ def test_a_step_without_padding_is_the_step_with_it(tmp_path: Path, params: Para
         torch.testing.assert_close(others[name], value, rtol=1e-3, atol=1e-4)
 
 
+def test_activations_that_are_computed_again_change_no_weight(
+    tmp_path: Path, params: Params, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def step(again: bool) -> tuple[int, dict[str, torch.Tensor]]:
+        monkeypatch.setattr("fusesearch.training.sft.recomputes", lambda model: again)
+        model, tokenizer = load_student(base)
+        forwards: list[int] = []
+        model.model.layers[0].mlp.register_forward_pre_hook(lambda *_: forwards.append(1))
+        rows, _ = tokenize([trajectory()] * 4, tokenizer, params)
+        section = params.sft.model_copy(update={"batch_size": 4, "micro_batch": 4, "epochs": 1})
+        fit(model, tokenizer, rows, section, params, tmp_path / str(again), lambda row: None)
+        return len(forwards), load_file(tmp_path / str(again) / "checkpoint" / "model.safetensors")
+
+    (once, weights), (twice, others) = step(False), step(True)
+    assert twice == 2 * once > 0
+    for name, value in weights.items():
+        torch.testing.assert_close(others[name], value, rtol=0, atol=1e-7)
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU may have flash attention")
 def test_without_flash_attention_a_gpu_does_not_train_padding_free(base: Path) -> None:
     model, _ = load_student(base)
