@@ -159,9 +159,15 @@ def _in_threads(model: Any, losses: list[Callable[[], torch.Tensor]]) -> torch.T
         return loss.detach(), torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
 
     with ThreadPoolExecutor(max(1, cores() // torch.get_num_threads())) as pool:
-        parts = list(pool.map(loss_and_gradient, losses))
-    gradients = [torch.stack(same).sum(0) for same in zip(*(part[1] for part in parts), strict=True)]
-    return _Computed.apply(torch.stack([part[0] for part in parts]).sum(), gradients, *parameters)
+        parts = pool.map(loss_and_gradient, losses)  # added up as they come, in order: all at once take the weights' memory each
+        total, first = next(parts)
+        gradients = list(first)
+        del first
+        for loss, more in parts:
+            total = total + loss
+            for place, other in enumerate(more):
+                gradients[place] = gradients[place] + other
+    return _Computed.apply(total, gradients, *parameters)
 
 
 class _Computed(torch.autograd.Function):
