@@ -87,19 +87,27 @@ def ensure() -> str:
 
     Raises :class:`TrackingUnavailable` if it ended, or did not answer in time.
     """
+    with _alone():
+        return _answering(_record())
+
+
+def _alone() -> FileLock:
+    """Nobody else starts or stops the server while it is held."""
     STATE.mkdir(parents=True, exist_ok=True)
-    with FileLock(STATE / "prefect.lock"):
-        record = _record()
-        if not record or not _is_alive(record):
-            record = _start(urlsplit(record["url"]).port if record else None)
-        end = time.monotonic() + START_SECONDS
-        while _status(f"{record['url']}/api/health") != 200:
-            if not _is_alive(record):
-                raise TrackingUnavailable(f"the Prefect server ended: see {LOG}")
-            if time.monotonic() > end:
-                raise TrackingUnavailable(f"the Prefect server did not answer within {START_SECONDS:g} s: see {LOG}")
-            time.sleep(0.2)
-        return str(record["url"])
+    return FileLock(STATE / "prefect.lock")
+
+
+def _answering(record: dict[str, Any] | None) -> str:
+    if not record or not _is_alive(record):
+        record = _start(urlsplit(record["url"]).port if record else None)
+    end = time.monotonic() + START_SECONDS
+    while _status(f"{record['url']}/api/health") != 200:
+        if not _is_alive(record):
+            raise TrackingUnavailable(f"the Prefect server ended: see {LOG}")
+        if time.monotonic() > end:
+            raise TrackingUnavailable(f"the Prefect server did not answer within {START_SECONDS:g} s: see {LOG}")
+        time.sleep(0.2)
+    return str(record["url"])
 
 
 def running() -> str | None:
@@ -111,27 +119,28 @@ def running() -> str | None:
 
 def stop() -> bool:
     """Stop the project's server. False if none was running."""
-    record = _record()
-    RECORD.unlink(missing_ok=True)
-    if record is None or not _is_alive(record):
-        return False
-    os.killpg(record["pid"], signal.SIGTERM)
-    try:
-        psutil.Process(record["pid"]).wait(timeout=20)
-    except psutil.NoSuchProcess:
-        pass
-    except psutil.TimeoutExpired:
-        os.killpg(record["pid"], signal.SIGKILL)
-    return True
+    with _alone():
+        record = _record()
+        RECORD.unlink(missing_ok=True)
+        if record is None or not _is_alive(record):
+            return False
+        os.killpg(record["pid"], signal.SIGTERM)
+        try:
+            psutil.Process(record["pid"]).wait(timeout=20)
+        except psutil.NoSuchProcess:
+            pass
+        except psutil.TimeoutExpired:
+            os.killpg(record["pid"], signal.SIGKILL)
+        return True
 
 
 def _keep(done: threading.Event) -> None:
     """Restart the recorded server when its process is gone. A stopped server has no record and stays stopped."""
     while not done.wait(WATCH_SECONDS):
-        record = _record()
-        if record and not _is_alive(record):
-            with suppress(TrackingUnavailable):  # the loop tries again; the flow itself reports a missing server
-                ensure()
+        # the loop tries again; the flow itself reports a missing server
+        with suppress(TrackingUnavailable), _alone():  # or one that is being stopped would be started again
+            if (record := _record()) and not _is_alive(record):
+                _answering(record)
 
 
 def _start(port: int | None) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import os
 import socket
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
@@ -96,6 +97,25 @@ def test_a_server_that_was_stopped_stays_stopped():
     with server.prefect_server():
         server.stop()
         time.sleep(0.5)
+        assert not server.RECORD.exists()
+
+
+def test_a_server_that_is_being_stopped_is_not_started_again(monkeypatch):
+    looked, stopped = threading.Event(), threading.Event()
+    alive = server._is_alive
+
+    def slow(record):
+        if threading.current_thread().name == "keep-prefect":
+            looked.set()
+            stopped.wait(3)
+        return alive(record)
+
+    with server.prefect_server():
+        monkeypatch.setattr(server, "_is_alive", slow)
+        assert looked.wait(30)
+        server.stop()
+        stopped.set()
+        time.sleep(1)
         assert not server.RECORD.exists()
 
 
