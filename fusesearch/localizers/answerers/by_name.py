@@ -89,7 +89,7 @@ def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Findin
 
 
 def _without_copies(found: list[Location], index: Index) -> tuple[list[Location], list[Location]]:
-    """The places in files that people write, or all if there are none, and those in what a program made of other files."""
+    """Places in sources, then places in their copies. If all are in copies, they count as sources."""
     paths = dict.fromkeys(one.path for one in found if one.path.endswith(BUNDLED))
     if len({one.path for one in found}) < 2 or not paths:
         return found, []
@@ -120,7 +120,8 @@ def beside(asked: Asked, finding: Finding, repository: Repository, folder: Path 
         calling = [one for one in tree.calling() if not is_foreign(one.path)] if found and asked.kind == "callers" else []
     if not found:
         return finding
-    known = finding.candidates or [Location(path=path, function=function) for path, _, function in map(_entity, finding.values)]
+    pairs = (value.partition("::") for value in finding.values)
+    known = finding.candidates or [Location(path=path, function=function) for path, _, function in pairs]
     if asked.kind == "exported":
         said, others = f"`{name}` has {len(known) + len(found)} definitions:", found
     else:
@@ -128,10 +129,6 @@ def beside(asked: Asked, finding: Finding, repository: Repository, folder: Path 
         said = f"{said}`{name}` is defined in other languages, too. Callers in Python, and of the name `{last}` in those:"
         others = calling
     return Finding(False, said, [], [*finding.lines, *_lines(others)], [*known, *others])
-
-
-def _entity(value: str) -> tuple[str, str, str]:
-    return value.partition("::")
 
 
 def _is_written(name: str, repository: Repository) -> bool:

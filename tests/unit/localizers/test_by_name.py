@@ -490,6 +490,16 @@ def test_a_definition_in_a_bundle_is_a_copy(tmp_path):
     assert [one.path for one in called.candidates] == ["src/use.js", "lib/all.min.js"]
 
 
+def defined_at(tmp_path, files, name):
+    """The places that the answer to "where is NAME defined?" shows in a tree of these files."""
+    write(tmp_path / "tree", files)
+    asked = read(f"where is `{name}` defined?")
+    assert asked
+    found = by_name(asked, Repository(tmp_path / "tree"), tmp_path / "cache")
+    assert found
+    return [line.partition(" ")[0] for line in found.lines]
+
+
 OPERATORS = {
     "src/node.hpp": "struct Node {\n  bool operator==(const Node& other) const { return key == other.key; }\n"
     "  int operator[](int key) const { return key; }\n  Node& operator=(const Node& other) { return *this; }\n};\n"
@@ -513,12 +523,7 @@ OPERATORS = {
     ],
 )
 def test_operators_are_names(tmp_path, name, places):
-    write(tmp_path / "tree", OPERATORS)
-    asked = read(f"where is `{name}` defined?")
-    assert asked
-    found = by_name(asked, Repository(tmp_path / "tree"), tmp_path / "cache")
-    assert found
-    assert [line.partition(" ")[0] for line in found.lines] == places
+    assert defined_at(tmp_path, OPERATORS, name) == places
     asked = read(f"who calls `{name}`?")
     assert asked
     assert by_name(asked, Repository(tmp_path / "tree"), tmp_path / "cache")
@@ -550,9 +555,4 @@ PACKAGES = {
     ],
 )
 def test_what_a_package_defines_comes_before_members_and_imports_do_not_count(tmp_path, name, places):
-    write(tmp_path / "tree", PACKAGES)
-    asked = read(f"where is `{name}` defined?")
-    assert asked
-    found = by_name(asked, Repository(tmp_path / "tree"), tmp_path / "cache")
-    assert found
-    assert [line.partition(" ")[0] for line in found.lines] == places
+    assert defined_at(tmp_path, PACKAGES, name) == places
