@@ -119,18 +119,14 @@ def _clean(name: str) -> str:
 _FILLING = frozenset(
     ("the", "a", "an", "please", "exactly", "directly", "currently", "actually", "all", "any", "own", "its", "really")
 )
-_LITTLE = frozenset(
-    (
-        "it", "this", "that", "these", "those", "them", "what", "which", "who", "where", "something", "everything", "anything",
-        "me", "us", "i", "is", "are", "was", "of", "in", "and", "or", "to", "for", "by", "as", "be", "do", "does",
-    )
-)  # fmt: skip
-_NO_NAMES = _LITTLE | frozenset(
-    (
-        "code", "function", "functions", "method", "methods", "class", "classes", "file", "files", "parameter", "default",
-        "value", "with", "from", "defined", "called", "overridden", "definition",
-    )
-)  # fmt: skip
+_LITTLE = frozenset((
+    "it", "this", "that", "these", "those", "them", "what", "which", "who", "where", "something", "everything", "anything",
+    "me", "us", "i", "is", "are", "was", "of", "in", "and", "or", "to", "for", "by", "as", "be", "do", "does",
+))  # fmt: skip
+_NO_NAMES = _LITTLE | frozenset((
+    "code", "function", "functions", "method", "methods", "class", "classes", "file", "files", "parameter", "default",
+    "value", "with", "from", "defined", "called", "overridden", "definition",
+))  # fmt: skip
 _POLITE = re.compile(
     r"^(?:(?:hi|hello|hey|ok|so|and|but)\b ?,? ?)*"
     r"(?:(?:can|could|would) you (?:tell|show|say to|find|list)(?: me| us)?|tell me|show me"

@@ -29,12 +29,10 @@ MAX_LINES = 100
 Parameters = dict[str, Any]
 """The default of each parameter: an expression, None for none, ``...`` where it is not certain."""
 
-_CHANGING = frozenset(
-    (
-        "add", "append", "appendleft", "clear", "discard", "extend", "extendleft", "insert", "pop", "popitem", "popleft",
-        "remove", "reverse", "setdefault", "sort", "update",
-    )
-)  # fmt: skip
+_CHANGING = frozenset((
+    "add", "append", "appendleft", "clear", "discard", "extend", "extendleft", "insert", "pop", "popitem", "popleft",
+    "remove", "reverse", "setdefault", "sort", "update",
+))  # fmt: skip
 """Methods that change what they belong to."""
 
 _DATA = ("dataclass", "NamedTuple")
@@ -53,11 +51,21 @@ class Finding:
     lines: list[str] = field(default_factory=list)
     candidates: list[Location] = field(default_factory=list)
 
+    @classmethod
+    def listed(cls, said: str, places: list[Location]) -> Finding:
+        """One with ``places`` as its candidates."""
+        return cls(False, said, [], lines_of(places), places)
+
     def text(self) -> str:
         """The answer in words."""
         more = [f"... and {len(self.lines) - MAX_LINES} more"] if len(self.lines) > MAX_LINES else []
         lines = [line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]}..." for line in self.lines[:MAX_LINES]]
         return "\n".join([*filter(None, [self.said]), *lines, *more])
+
+
+def lines_of(places: Iterable[Location]) -> list[str]:
+    """The lines for people of those places that have a number."""
+    return [f"{one.path}:{one.lines[0]}  {one.function or ''}".rstrip() for one in places if one.lines]
 
 
 class Unclear(Exception):
@@ -144,17 +152,10 @@ class _Finder:
         module = self.definitions.module(function.path)
         used: dict[Target, None] = {}
         for node, around in walk(module.tree) if module else []:
-            if (
-                function.node not in around
-                or not isinstance(node, ast.Name | ast.Attribute)
-                or not isinstance(node.ctx, ast.Load)
-            ):
-                continue
-            chain = chain_of(node)
-            if module is None or chain is None or not chain[-1].isupper():
-                continue
-            targets = self.definitions.resolve_in(module, around, chain)
-            used.update(dict.fromkeys(targets))
+            if function.node in around and isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+                chain = chain_of(node)
+                if module and chain and chain[-1].isupper():
+                    used.update(dict.fromkeys(self.definitions.resolve_in(module, around, chain)))
         constants = [one for one in used if isinstance(one, Definition) and isinstance(one.node, ast.Assign | ast.AnnAssign)]
         if len(used) != 1 or not constants:
             outside = [f"from elsewhere: {one.name}" for one in used if isinstance(one, External)]
@@ -400,14 +401,9 @@ class _Finder:
                     f"? {path}:{getattr(node, 'lineno', 1)}  a class that runs make"
                     for node, _ in module.near(words) if _makes_class(node, words)
                 ]  # fmt: skip
-            grown = True
-            while grown:
-                fresh = [
-                    one
-                    for one, bases in classes.items()
-                    if one not in known and any(known.keys() & set(targets) for targets in bases)
-                ]
-                grown = bool(fresh)
+            while fresh := [
+                one for one, bases in classes.items() if one not in known and any(known.keys() & {*targets} for targets in bases)
+            ]:
                 known.update(dict.fromkeys(fresh))
             words |= {one.last for one in known}
             for path in read:
@@ -538,8 +534,7 @@ def _has_word(text: str, words: set[str]) -> bool:
 
 
 def _line(one: Definition | Use) -> str:
-    name = one.name if isinstance(one, Definition) else one.holder
-    return f"{one.path}:{one.line}  {name}".rstrip()
+    return lines_of([_location(one)])[0]
 
 
 def _location(one: Definition | Use) -> Location:

@@ -26,6 +26,10 @@ _PUBLIC = r"(?:pub(?:\([^)\n]*\))?[ \t]+)?"
 UNKNOWN = (".dart", ".groovy")
 """Suffixes of languages whose functions are not known, where what holds a variable says whether it is local."""
 
+_OTHERS = (
+    ".ex", ".exs", ".lua", ".sh", ".bash", ".pl", ".pm", ".r", ".jl", ".clj", ".hs", ".erl", ".zig", ".nim", ".cr", ".gd",
+    ".coffee",
+)  # fmt: skip
 _VARIABLE = re.compile(r"\b(?:val|var|let|final|const)\b")
 _BLOCK = re.compile(
     r"\b(?:func|init|def|fun|if|guard|for|while|switch|else|do|try|catch|case|get|set|didSet|willSet)\b"
@@ -131,25 +135,7 @@ _FORMS: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
         ),
     ),
     (
-        (
-            ".ex",
-            ".exs",
-            ".lua",
-            ".sh",
-            ".bash",
-            ".pl",
-            ".pm",
-            ".r",
-            ".jl",
-            ".clj",
-            ".hs",
-            ".erl",
-            ".zig",
-            ".nim",
-            ".cr",
-            ".gd",
-            ".coffee",
-        ),
+        _OTHERS,
         (
             r"[ \t]*(?:(?:local|pub|export)[ \t]+)*(?:def\w*|function|fn|sub|proc|func|macro|@)[ \t]*(?:[\w.]+[.:])?NAME\b",
             r"(?:(?:local|pub|my|our|const|var|let)[ \t]+)*(?:\w+\.)?NAME[ \t]*(?:<-|:?=)(?!=)",

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from fusesearch.core.schema import Answer, Instance, Location
 from fusesearch.localizers.answerers.asked import FORMS, read
-from fusesearch.localizers.answerers.by_name import beside, by_name
+from fusesearch.localizers.answerers.beside import beside
+from fusesearch.localizers.answerers.by_name import by_name
 from fusesearch.localizers.answerers.certain import find
 from fusesearch.localizers.direct import DirectLocalizer
 from fusesearch.search.repository import Repository

@@ -3,7 +3,8 @@
 import pytest
 
 from fusesearch.localizers.answerers.asked import Asked, read
-from fusesearch.localizers.answerers.by_name import beside, by_name
+from fusesearch.localizers.answerers.beside import beside
+from fusesearch.localizers.answerers.by_name import by_name
 from fusesearch.localizers.answerers.certain import Finding, find
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
