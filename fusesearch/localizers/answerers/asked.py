@@ -86,7 +86,7 @@ def _plain(text: str) -> tuple[str, dict[str, str]]:
 
     text = text.replace("\x00", " ")
     text = re.sub(r"`+([^`]+)`+(?:\(\))?", lambda match: keep(match[1]), text)
-    text = re.sub(r"(\w)\([^()]*\)", r"\1", text)
+    text = re.sub(r"(\w)(?<!\boperator)\([^()]*\)", r"\1", text)
     text = re.sub(r'"([^"\s]+)"|(?<!\w)\'([^\'\s]+)\'(?!\w)', lambda match: keep(match[1] or match[2]), text)
     text = re.sub(r"\b(what|where|who|which)'s\b", r"\1 is", text, flags=re.IGNORECASE)
     text = re.sub(r"(\w|\x00) ?'s\b", r"\1 's", text)
@@ -94,7 +94,7 @@ def _plain(text: str) -> tuple[str, dict[str, str]]:
     words = []
     for word in text.split(" "):
         bare = word.strip("?!.,;:")
-        bare = bare if not bare.endswith("()") else bare[:-2]
+        bare = bare if re.search(r"\boperator\(\)$", bare) else bare.removesuffix("()")
         if not bare:
             continue
         is_plain = bare in quoted or bare == "'s" or bare.isalpha()
@@ -107,7 +107,7 @@ def _plain(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _clean(name: str) -> str:
-    name = re.sub(r"\([^()]*\)$", "", name.strip().strip("`'\""))
+    name = re.sub(r"(?<=\w)(?<!\boperator)\([^()]*\)$", "", name.strip().strip("`'\""))
     name = re.sub(r"(^|::|->)\$(?=[^\W\d])", r"\1", name)  # a property of PHP
     name = _TYPES.sub("", name.removeprefix("/repo/").removeprefix("@").rstrip("?!"))
     if "\\" in name or "(*" in name or "->" in name or ".prototype." in name:
@@ -134,8 +134,8 @@ _POLITE = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(
-    r"(?:(?:[\w.\-]+/)*[\w\-]+\.pyi?::)?[^\W\d]\w*(?:(?:\.|::|#)[^\W\d]\w*)*(?:(?<=operator)(?:\[\]|[-+*/%^&|~!=<>]{1,3}))?"
-    r"|(?:[^\W\d]\w*(?:\.|::|#))*(?:\[\]=?|[-+*/%^&|~!=<>]{1,3})"  # an operator as Ruby, Swift and Scala name it
+    r"(?:(?:[\w.\-]+/)*[\w\-]+\.pyi?::)?[^\W\d]\w*(?:(?:\.|::|#)[^\W\d]\w*)*(?:(?<=operator)(?:\[\]|\(\)|[-+*/%^&|~!=<>]{1,3}))?"
+    r"|(?:[^\W\d]\w*(?:\.|::|#))*(?:\[\]=?|\(\)|[-+*/%^&|~!=<>]{1,3})"  # an operator as Ruby, Swift and Scala name it
 )
 _TYPE = r"[\w\s,.?*&:\[\]]{0,120}"
 _TYPES = re.compile(rf"(?<=\w)<(?=[\w\s,.?*&:\[\]<>]{{0,120}}>)[A-Za-z]{_TYPE}(?:<[\w\s,.?*&:\[\]<>]{{0,120}}>{_TYPE})*>")

@@ -13,7 +13,7 @@ from fusesearch.core.stopping import checked
 from fusesearch.localizers.answerers.asked import Asked
 from fusesearch.localizers.answerers.certain import Finding, lines_of
 from fusesearch.localizers.answerers.named import Named
-from fusesearch.localizers.answerers.operators import parts
+from fusesearch.localizers.answerers.operators import is_operator, parts
 from fusesearch.localizers.ranker.facts import words_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.search.repository import Repository
@@ -26,17 +26,23 @@ def beside(asked: Asked, finding: Finding, repository: Repository, folder: Path 
     """
     name = asked.names.get("name", "")
     owner, last = parts(name)
-    if asked.kind not in ("exported", "callers") or "::" in name or not words_of(last) or not _is_written(last, repository):
+    operator = is_operator(last)
+    if asked.kind not in ("exported", "callers") or "::" in name or not (operator or words_of(last)):
+        return finding
+    if not _is_written("" if operator else last, repository):
         return finding
     with Index(repository, folder) as index:
         tree = Named(index, owner, last)
         found = [one for one in tree.found() if not is_foreign(one.path)]
-        calling = [one for one in tree.calling() if not is_foreign(one.path)] if found and asked.kind == "callers" else []
+        searched = found and asked.kind == "callers" and not operator
+        calling = [one for one in tree.calling() if not is_foreign(one.path)] if searched else []
     if not found:
         return finding
     pairs = (value.partition("::") for value in finding.values)
     known = finding.candidates or [Location(path=path, function=function) for path, _, function in pairs]
-    if asked.kind == "exported":
+    if operator and asked.kind == "callers":
+        said, others = finding.said, found
+    elif asked.kind == "exported":
         said, others = f"`{name}` has {len(known) + len(found)} definitions:", found
     else:
         said = f"`{name}` is defined in other languages, too. Callers in Python, and of the name `{last}` in those:"

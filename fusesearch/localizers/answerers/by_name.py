@@ -17,7 +17,7 @@ from fusesearch.localizers.answerers.asked import Asked
 from fusesearch.localizers.answerers.certain import Finding, lines_of
 from fusesearch.localizers.answerers.copied import without_copies
 from fusesearch.localizers.answerers.named import Named
-from fusesearch.localizers.answerers.operators import SIGN, parts
+from fusesearch.localizers.answerers.operators import is_operator, parts
 from fusesearch.localizers.ranker.facts import words_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.search.repository import Repository
@@ -30,7 +30,7 @@ def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Findin
     """
     name = asked.names.get("name", "").rpartition("::")[2]
     owner, last = parts(name)
-    if not words_of(last) and not SIGN.fullmatch(last):  # such as `_`, or a question about code without a name
+    if not words_of(last) and not is_operator(last):  # such as `_`, or a question about code without a name
         return None
     with Index(repository, folder) as index:
         tree = Named(index, owner, last)
@@ -38,7 +38,8 @@ def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Findin
         if owner and found and not found[0].path.endswith(RUBY):
             last = callable_name(found[0].path, f"{owner}.{last}")
         tree = Named(index, "", last) if last != tree.last else tree
-        if asked.kind == "callers" and (calling := list(chain(*without_copies(list(tree.calling()), index)))):
+        searched = asked.kind == "callers" and not is_operator(last)
+        if searched and (calling := list(chain(*without_copies(list(tree.calling()), index)))):
             return Finding.listed(f"These call something named `{last}`, by its name alone; tests are not searched:", calling)
         other = [] if found or not owner else Named(index, "", last).found()
         prototypes = [] if found or other else list(tree.declared_by(declared.prototyping))
@@ -58,7 +59,7 @@ def by_name(asked: Asked, repository: Repository, folder: Path | None) -> Findin
     said = {
         "exported": f"`{name}` has {len(found)} definitions:",
         "callers": f"Uses of operators are not searched. `{name}` is defined here:"
-        if SIGN.fullmatch(last)
+        if is_operator(last)
         else f"Nothing calls `{name}` by its name, except perhaps tests, which are not searched. It is defined here:",
     }.get(asked.kind, f"This question has answers in Python alone. `{name}` is defined here:")
     return Finding(False, said, [], lines, [*found, *copies])

@@ -19,6 +19,7 @@ from fusesearch.code.scopes import Bound, Module, effective, stored, walk
 from fusesearch.core.schema import Location
 from fusesearch.localizers.answerers.asked import Asked
 from fusesearch.localizers.answerers.callers import Callers, Use
+from fusesearch.localizers.answerers.operators import in_python, is_operator, parts
 from fusesearch.search.repository import Repository
 
 MAX_CHARS = 20_000
@@ -163,6 +164,8 @@ class _Finder:
         return self._value_of(constants[0])
 
     def _callers(self, name: str, code: str = "") -> Finding:
+        if is_operator(parts(name)[1]):
+            raise Unclear(f"Uses of operators are not searched. `{name}` is defined here:", self._named(name))
         (found,) = self._one(name, self._named(name, callables=True), "definition")
         decorators = found.node.decorator_list if isinstance(found.node, FunctionNode) else []
         if any((chain_of(one) or ("",))[-1] in ("property", "cached_property") for one in decorators):
@@ -182,7 +185,7 @@ class _Finder:
         return Finding(True, said, [use.entity for use in functions], [*lines, *handed])
 
     def _overrides(self, name: str, method: str, code: str = "") -> Finding:
-        base = self._class(name)
+        base, method = self._class(name), in_python(method)
         if not self.definitions.member(base, method)[0] and self.definitions.order(base)[1]:
             raise Unclear(f"`{base.name}` has no `{method}`.", [base])
         below, doubtful = self._below(base)
@@ -199,7 +202,7 @@ class _Finder:
         return self._listed([one.entity for one in below], below, doubtful, said, f"`{base.name}`")
 
     def _inherited(self, name: str, method: str, code: str = "") -> Finding:
-        holder = self._class(name)
+        holder, method = self._class(name), in_python(method)
         found, certain = self.definitions.member(holder, method)
         if not found:
             raise Unclear(f"`{holder.name}` has no `{method}` in this tree.", [holder])
@@ -225,11 +228,11 @@ class _Finder:
 
     def _named(self, name: str, callables: bool = False) -> list[Definition]:
         """The definitions of a name as somebody writes it. Raises :class:`Unclear` if there is none."""
-        public = self.definitions.public(name)
+        public = self.definitions.public(in_python(name))
         found = [one for one in public if isinstance(one, Definition)]
         outside = [one for one in public if isinstance(one, External)]
         if not found and not outside:
-            dotted = name.partition("::")[2] or name
+            dotted = in_python(name.partition("::")[2] or name)
             for fold in (False, True):
                 found = self.definitions.ending(dotted, fold)
                 found += self._inherited_members(dotted) if not fold else []

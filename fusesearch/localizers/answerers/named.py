@@ -9,7 +9,7 @@ from fusesearch.code.plain import C_FAMILY, RUBY, SCRIPTS, opening, without_text
 from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.core.schema import Location
 from fusesearch.localizers.answerers import declared
-from fusesearch.localizers.answerers.operators import SIGN
+from fusesearch.localizers.answerers.operators import defines, every_spelling, spellings, written
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
 from fusesearch.localizers.ranker.index import Index
 
@@ -28,6 +28,15 @@ _BEFORE_CALL = re.compile(
     r"(?:^|[^\w\s>\])*&?]|=>|->|\b(?:return|new|await|yield|throw|else|in|not|and|or|do|then|case|when|if|unless|try|go|defer))\s*$"
 )
 """What stands before a call outside functions, and not before a declaration: no type."""
+_TESTS = {
+    ".rs": re.compile(
+        r"^([ \t]*)#\[(?:cfg\((?:all\()?test\b|(?:\w+::)*(?:test|rstest|test_case)\b)[^\n]*\]"
+        r"(?:\s*(?:#\[[^\n]*\]|//[^\n]*))*[^;{}]*\{(?:[^\n]*\}[ \t]*$|.*?^\1\})",
+        re.MULTILINE | re.DOTALL,
+    ),
+    ".zig": re.compile(r"^test\b[^;{}]*\{(?:[^\n]*\}[ \t]*$|.*?^\})", re.MULTILINE | re.DOTALL),
+}
+"""Tests in the file that they test."""
 
 
 class Named:
@@ -36,8 +45,6 @@ class Named:
     def __init__(self, index: Index, owner: str, last: str) -> None:
         self._index, self._paths = index, [path for path in index.paths if not is_python(path)]
         self.last, self._owner, self._whole = last, owner, f"{owner}.{last}" if owner else last
-        self._operator = f"operator{last}" if SIGN.fullmatch(last) else ""  # as C++ names it
-        self._wholes = tuple(f".{owner}.{one}" if owner else f".{one}" for one in (last, self._operator) if one)
         self._word = words_of(last)[0] if words_of(last) else f"d:{last}"
 
     def found(self) -> list[Location]:
@@ -53,7 +60,7 @@ class Named:
         """Lines outside functions that declare the name in a form."""
         last = self._owner.rpartition(".")[2]
         for path, facts in self._having(self._word):
-            source = self._index.source(path)
+            source = self._source(path)
             lines = (source if path.endswith(".php") else without_text(source, path)).split("\n")  # define('NAME', 1)
             numbers = list(form(path, lines, facts.functions, self.last))
             for number in declared.within(lines, numbers, last) if last else numbers:
@@ -62,7 +69,7 @@ class Named:
     def calling(self) -> Iterator[Location]:
         """Functions with a call of the name, in Ruby with the name, and lines outside functions with one."""
         for path, facts in self._having(f"k:{self.last}", self._word):
-            lines = without_types(without_text(self._index.source(path), path), path).split("\n")
+            lines = without_types(without_text(self._source(path), path), path).split("\n")
             call = self._call(path)
             for span in _with_terms(facts, self._word, f"k:{self.last}"):
                 below = span.name.rstrip(_MARKS).rpartition(".")[2] == self.last  # its own head is not a call
@@ -83,22 +90,23 @@ class Named:
 
     def _functions(self) -> Iterator[Location]:
         """Functions, nested ones by the outermost function around them, in path order."""
-        terms = [*(f"d:{self.last}{mark}" for mark in ("", *_MARKS)), f"d:{self._operator}"]
-        wanted = re.compile(("" if self._operator else r"(?<!\w)") + rf"{re.escape(self.last)}(?!\w)")
-        nested = re.compile(_DEFINING + wanted.pattern)
-        for path, facts in self._having(self._word, terms[-1]):
-            lines = self._index.source(path).split("\n")
+        terms = [f"d:{one}{mark}" for one in every_spelling(self.last) for mark in ("", *_MARKS)]
+        nested = re.compile(rf"{_DEFINING}{re.escape(self.last)}(?!\w)")
+        for path, facts in self._having(self._word, *terms):
+            names, lines = spellings(self.last, path), self._source(path).split("\n")
+            wholes = tuple(f".{self._owner}.{one}" if self._owner else f".{one}" for one in names)
+            wanted = re.compile("|".join(rf"(?<!\w){written(one)}(?!\w)" for one in names))
             for span in _with_terms(facts, *terms):
                 name = _MARK.sub("", span.name)
-                if f".{name}".endswith(self._wholes) or f".{span.name}".endswith(self._wholes):
-                    yield from _first(wanted, path, lines, span)
+                if f".{name}".endswith(wholes) or f".{span.name}".endswith(wholes):
+                    yield from _first(wanted, path, lines, span) if defines(self.last, path, lines, span) else ()
                 elif not self._owner and self.last != name.rpartition(".")[2]:
                     yield from _first(nested, path, lines, span)
 
     def _classes(self) -> Iterator[Location]:
         """Classes; in C and C++ those with a body, not what is declared ahead of it."""
         for path, facts in self._having(self._word):
-            source = self._index.source(path)
+            source = self._source(path)
             if self.last not in source:
                 continue
             in_c = path.lower().endswith(C_FAMILY)
@@ -117,6 +125,11 @@ class Named:
         starts = [span.start for span in facts.functions if f".{self._whole}." in f".{span.name}"]
         before = [number for number in numbers if starts and number <= starts[0]][-1:]
         return before or declared.within(lines, numbers, self._owner.rpartition(".")[2])
+
+    def _source(self, path: str) -> str:
+        """A file, with blank lines in the place of its tests."""
+        source, tests = self._index.source(path), _TESTS.get(path[path.rfind(".") :])
+        return tests.sub(lambda match: "\n" * match[0].count("\n"), source) if tests else source
 
     def _having(self, *terms: str) -> Iterator[tuple[str, Facts]]:
         wanted = {*map(term, terms)}

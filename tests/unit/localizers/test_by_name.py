@@ -501,35 +501,6 @@ def defined_at(tmp_path, files, name):
     return [line.partition(" ")[0] for line in found.lines]
 
 
-OPERATORS = {
-    "src/node.hpp": "struct Node {\n  bool operator==(const Node& other) const { return key == other.key; }\n"
-    "  int operator[](int key) const { return key; }\n  Node& operator=(const Node& other) { return *this; }\n};\n"
-    "inline bool operator<(const Node& a, const Node& b) { return a.key < b.key; }\n",
-    "lib/doc.rb": "class Doc\n  def <=>(other)\n    date <=> other.date\n  end\n\n  def [](key)\n    @data[key]\n  end\nend\n",
-    "Sources/Size.swift": "struct Size {\n    static func == (a: Size, b: Size) -> Bool {\n        return a.w == b.w\n    }\n}\n",
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "places"),
-    [
-        ("operator==", ["src/node.hpp:2"]),
-        ("Node::operator==", ["src/node.hpp:2"]),
-        ("operator=", ["src/node.hpp:4"]),
-        ("operator<", ["src/node.hpp:6"]),
-        ("==", ["Sources/Size.swift:2", "src/node.hpp:2"]),
-        ("Size.==", ["Sources/Size.swift:2"]),
-        ("Doc#<=>", ["lib/doc.rb:2"]),
-        ("[]", ["lib/doc.rb:6", "src/node.hpp:3"]),
-    ],
-)
-def test_operators_are_names(tmp_path, name, places):
-    assert defined_at(tmp_path, OPERATORS, name) == places
-    asked = read(f"who calls `{name}`?")
-    assert asked
-    assert by_name(asked, Repository(tmp_path / "tree"), tmp_path / "cache")
-
-
 PACKAGES = {
     "store/api.go": "package store\n\ntype Appender interface {\n\tAdd(a int)\n}\n",
     "store/disk.go": "package store\n\ntype Disk struct{}\n\nfunc (d *Disk) Appender() Appender {\n\treturn nil\n}\n",
@@ -557,3 +528,62 @@ PACKAGES = {
 )
 def test_what_a_package_defines_comes_before_members_and_imports_do_not_count(tmp_path, name, places):
     assert defined_at(tmp_path, PACKAGES, name) == places
+
+
+RUST = """\
+fn helper(x: i32) -> i32 { x }
+
+pub fn total(x: i32) -> i32 {
+    helper(x)
+}
+
+#[cfg(test)]
+use std::fmt;
+
+#[cfg(all(test, feature = "shop"))]
+#[allow(dead_code)]
+mod tests {
+    fn build(x: i32) -> i32 { helper(x) }
+
+    #[test]
+    fn it_adds() {
+        assert_eq!(helper(build(1)), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn alone() {
+    helper(2);
+}
+
+#[test] fn short() { helper(3); }
+
+pub fn last() -> i32 { helper(4) }
+"""
+
+
+def test_tests_in_a_file_of_code_are_not_searched(tmp_path):
+    tree = {"src/lib.rs": RUST, "src/aid.zig": 'pub fn aid() i32 {\n    return 1;\n}\n\ntest "it" {\n    _ = aid();\n}\n'}
+    assert defined_at(tmp_path, tree, "helper") == ["src/lib.rs:1"]
+    for question, lines in {
+        "who calls helper?": ["src/lib.rs:4  total", "src/lib.rs:28  last"],
+        "who calls aid?": ["src/aid.zig:1  aid"],  # its definition
+        "where is `build` defined?": None,
+    }.items():
+        found = asked(question, Repository(tmp_path / "tree"), tmp_path)
+        assert (found.lines if found else None) == lines
+
+
+def test_every_init_of_a_type_of_swift_is_a_candidate_as_overloads_are(tmp_path):
+    tree = {
+        "Sources/Cart.swift": "struct Cart {\n    init(size: Int) {\n        self.size = size\n    }\n"
+        "    convenience init?(_ text: String) {\n        return nil\n    }\n}\nstruct Other {\n    init() { }\n}\n",
+        "Sources/More.swift": "extension Cart {\n    public init<T>(of one: T) {\n        self.size = 1\n    }\n}\n",
+        "src/Box.java": "class Box {\n    Box(int size) { }\n    Box() { }\n    int put(int x) { return x; }\n"
+        "    int put(long x) { return 1; }\n}\n",
+    }
+    assert defined_at(tmp_path, tree, "Cart.init") == ["Sources/Cart.swift:2", "Sources/Cart.swift:5", "Sources/More.swift:2"]
+    assert defined_at(tmp_path, tree, "Box.put") == ["src/Box.java:4", "src/Box.java:5"]
+    found = asked("where is `Cart.init` defined?", Repository(tmp_path / "tree"), tmp_path)
+    assert found
+    assert (found.certain, len(found.candidates)) == (False, 3)
