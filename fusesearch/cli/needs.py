@@ -16,6 +16,7 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from fusesearch.cli.checks import DISK_GB, Check, disk, gpus
+from fusesearch.cli.processor_needs import processor_checks
 from fusesearch.cli.verl_needs import machines, verl_memory, verl_pieces
 from fusesearch.core.config import Params
 from fusesearch.core.cores import cores
@@ -23,7 +24,6 @@ from fusesearch.core.errors import ArtifactError, ConfigError
 from fusesearch.core.storage import read_json
 from fusesearch.training.architectures import Architecture, config_of, folder_of
 from fusesearch.training.budget import (
-    LARGE,
     REFERENCE,
     SERVER_CONTEXT,
     disk_bytes,
@@ -31,7 +31,6 @@ from fusesearch.training.budget import (
     loading_bytes,
     longest_pass,
     peak_of,
-    processor_flop,
     requests_at_once,
     serving_bytes,
     training_bytes,
@@ -46,10 +45,6 @@ ROLLOUT_TOKENS = 15_000
 """Length of a rollout that hours are computed with: table 2 of FuseSearch implies 10,000 to 19,000."""
 LARGEST_GPU = 288
 """GiB of the largest GPU sold (B300): a hint never asks for more."""
-PROCESSOR_SHARES = (0.8, 0.4)
-"""Highest and lowest share of :func:`processor_flop` in training: 0.75 with SmolLM2-135M on two cores."""
-SAMPLED = 3
-"""Forward passes over an episode that take as long as sampling it on a processor."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ def profile_checks(params: Params, root: Path, machine: Machine) -> Iterator[Che
     needed = DISK_GB + CLONES_GB.get(params.mine.source, 0.0)
     if params.model.dtype == "float32":
         yield Check("gpu", True, "not needed")
-        yield from _processor_hours(params, root)
+        yield from processor_checks(params, machine.host, root)
     else:
         try:
             model = Architecture.of(config_of(params.model.base, root))
@@ -277,34 +272,6 @@ def _hours(params: Params, model: Architecture, machine: Machine, gpus_of: Mappi
         gpus = gpus_of.get(name, params.compute.ranks)
         low, high = training_hours(model, flop, peak * gpus)
         yield Check(f"{name} hours", True, f"{low:,.2f} to {high:,.2f} {what} on {gpus} x {machine.name}; the length is assumed")
-
-
-def _processor_hours(params: Params, root: Path) -> Iterator[Check]:
-    """Hours of training and sampling on this machine's cores, for models whose products take most of the time."""
-    try:
-        model, rate = Architecture.of(config_of(params.model.base, root)), processor_flop()
-    except (ConfigError, ArtifactError, ModuleNotFoundError):
-        return
-    if model.parameters < LARGE:
-        return
-    length, grpo, evaluate = params.agent.max_context_tokens // 8, params.grpo, params.evaluate
-    trained = params.select.max_trajectories or 1000
-    episodes = (evaluate.max_instances or 1000) * evaluate.runs * sum(bool(cell.checkpoint) for cell in evaluate.cells.values())
-    rollouts = grpo.prompts_per_step * grpo.group
-    validated = (-(-grpo.steps // every) + 1) * grpo.validation.prompts if (every := grpo.validation.every) else 0
-    spans = {
-        "sft hours": (f"{trained} trajectories", training_flop(model, length, trained) * params.sft.epochs),
-        "grpo hours": (
-            f"{grpo.steps} steps of {rollouts} rollouts" + (f" and {validated} of validations" if validated else ""),
-            training_flop(model, length, rollouts, SAMPLED + (grpo.kl > 0)) * grpo.steps
-            + training_flop(model, length, validated) * SAMPLED / 3,
-        ),
-        "evaluate hours": (f"{episodes} episodes", training_flop(model, length, episodes) * SAMPLED / 3),
-    }
-    for name, (what, flop) in spans.items():
-        low, high = (flop / (rate * share) / 3600 for share in PROCESSOR_SHARES)
-        detail = f"{low:,.1f} to {high:,.1f} on {cores()} cores as busy as now: {what}, {length:,} tokens each"
-        yield Check(name, True, detail)
 
 
 def _pieces(params: Params, root: Path) -> Iterator[Check]:

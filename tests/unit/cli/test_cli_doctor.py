@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from fusesearch.cli import checks, needs
+from fusesearch.cli import checks, needs, processor_needs
 from fusesearch.cli.needs import Machine, profile_checks
 from fusesearch.cli.profiles import load_profile, names
 from fusesearch.core.config import parse_params
@@ -172,7 +172,7 @@ def test_every_committed_profile_loads_and_says_what_it_needs(name):
 
 
 def test_hours_on_processors_are_told_before_the_base_model_is_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(needs, "processor_flop", lambda: 1e12)
+    monkeypatch.setattr(processor_needs, "processor_flop", lambda: 1e12)
     checks = report("smol", NOTHING, root=tmp_path)
     assert not checks["base checkpoint"].ok
     assert checks["base checkpoint"].hint == "make smol"
@@ -181,11 +181,46 @@ def test_hours_on_processors_are_told_before_the_base_model_is_there(tmp_path, m
     assert (match.ok, match.hint) == (False, ".venv/bin/python -m experiments.smol")
     hours = float(checks["grpo hours"].detail.partition(" ")[0])
     assert "40 steps of 32 rollouts and 288 of validations" in checks["grpo hours"].detail
-    monkeypatch.setattr(needs, "processor_flop", lambda: 2e12)
+    monkeypatch.setattr(processor_needs, "processor_flop", lambda: 2e12)
     assert float(report("smol", NOTHING, root=tmp_path)["grpo hours"].detail.partition(" ")[0]) == pytest.approx(
         hours / 2, abs=0.1
     )
     assert "sft hours" not in report("nano", NOTHING), "a model so small takes minutes, most of them in Python"
+
+
+def test_memory_on_processors_is_told_beside_the_machines(monkeypatch):
+    monkeypatch.setattr(processor_needs, "cores", lambda: 2)
+
+    def memory(name, gib):
+        checks = report(name, Machine(0, 0.0, "", gib * 2**30))
+        return checks["sft memory"], checks["grpo memory"]
+
+    for check in memory("nano", 8):
+        assert check.ok
+        assert check.detail.endswith("this machine has 8.0")
+    sft, grpo = memory("smol", 24)
+    assert sft.ok
+    assert "with rows of 1,024 (assumed) to 8,192 tokens at sft.micro_batch 2 on 2 cores, this machine has 24.0" in sft.detail
+    assert grpo.ok
+    assert "where 2 more processes sample, this machine has 24.0; for the longest grpo.micro_batch: 1" in grpo.detail
+    assert not memory("smol", 4)[1].ok
+    assert memory("smol", 5)[0].hint == (
+        "sft.max_length: 768 or sft.max_length: 1536 at sft.micro_batch 1 or a machine of 15 GiB"
+    )
+
+
+@pytest.mark.parametrize(
+    ("stage", "gib", "settings"), [("sft", 12, {}), ("sft", 5, {}), ("grpo", 12, {}), ("grpo", 20, {"grpo.kl": 0.1})]
+)
+def test_what_to_lower_is_enough(monkeypatch, stage, gib, settings):
+    monkeypatch.setattr(processor_needs, "cores", lambda: 2)
+    host = Machine(0, 0.0, "", gib * 2**30)
+    check = report("smol", host, settings)[f"{stage} memory"]
+    change = (check.hint or check.detail.partition("; for the longest ")[2]).partition(" or ")[0]
+    key, _, value = change.partition(": ")
+    lowered = report("smol", host, settings | {key: int(value)})[f"{stage} memory"]
+    assert lowered.ok
+    assert "for the longest" not in lowered.detail
 
 
 def test_shares_of_a_model_fit_where_the_whole_does_not():
