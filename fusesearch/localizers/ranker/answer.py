@@ -29,8 +29,8 @@ Python alone, where they say it better; elsewhere, words of an error outweighed 
 
 COPY = 5.0
 """What a file loses that a program wrote (:mod:`fusesearch.localizers.ranker.copies`) and that the issue does not name by its
-path: its source is elsewhere. Of those that their path tells, no
-patch of 1,285 real issues and of 363 fixes in public histories modifies one."""
+path: its source is elsewhere. Of those that their path tells, no patch of 1,285 real issues and of 363 fixes in public
+histories modifies one."""
 
 NAMED_PATH, NAMED_BELOW = 0.8, 0.55
 """The least probability of the one file that an issue names by its path, where it comes first and where it did not: on issues

@@ -1,6 +1,7 @@
 """Files that a program wrote from other files: installed and built copies, generated code, bundles. Their sources are elsewhere.
 
-A path tells some of them (:func:`~fusesearch.localizers.ranker.paths.is_copy`), a banner or a source map others. A *bundle* is
+A path tells some of them (:func:`~fusesearch.localizers.ranker.paths.is_copy`), a banner, a bundler's first lines or a source map
+others. A *bundle* is
 told by what it repeats: most of its code stands in functions of smaller files with the same names and about the same lengths.
 """
 
@@ -46,6 +47,8 @@ _BANNER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _SOURCE_MAP = re.compile(r"^//[#@] sourceMappingURL=\S+\s*\Z", re.MULTILINE)
+_ROLLUP = re.compile(r"^\(function \(global, factory\) \{\n(?:[^\n]*\n){1,3}\s*\(global = [^\n]*\|\| self, ", re.MULTILINE)
+"""How Rollup begins a bundle for browsers and for Node alike; nobody writes it so by hand."""
 _RENAMED = re.compile(r"\$\d+$")
 """What Rollup adds to a name that two modules have."""
 
@@ -55,8 +58,7 @@ Functions = tuple[bytes, Sequence[int]]
 
 
 def copies_among(paths: Iterable[str], functions: Mapping[str, Functions], repository: Repository) -> frozenset[str]:
-    """Those of the files that a program wrote. ``functions`` are those of all files with a suffix of
-    :data:`BUNDLED`."""
+    """Those of the files that a program wrote. ``functions`` are those of all files with a suffix of :data:`BUNDLED`."""
     told, others = set(), []
     for path in checked(paths):
         if is_copy(path) or has_banner(path, repository):
@@ -67,7 +69,7 @@ def copies_among(paths: Iterable[str], functions: Mapping[str, Functions], repos
 
 
 def has_banner(path: str, repository: Repository) -> bool:
-    """Whether a comment at the top of a file says that a program wrote it, or its last line names a source map."""
+    """Whether a comment at the top of a file says that a program wrote it, or its first lines or its last are a bundler's."""
     script = path.lower().endswith(SCRIPTS)
     try:
         text = repository.read_listed(path, MAX_FILE_BYTES if script else HEAD_BYTES).decode("utf-8", "replace")
@@ -76,6 +78,8 @@ def has_banner(path: str, repository: Repository) -> bool:
     if script and _SOURCE_MAP.search(text[-TAIL_CHARS:]):
         return True
     head = text[:HEAD_BYTES]
+    if script and _ROLLUP.search(head):
+        return True
     return "generated" in head.lower() and _BANNER.search(" ".join(_opening(head))) is not None
 
 

@@ -84,6 +84,24 @@ OWN = [
     ("a/ring.go", "// For these weights, a generated ring of size 10 has the points\npackage ring\n"),
 ]
 
+UMD = """\
+(function (global, factory) {
+  typeof exports === 'object' && typeof module !== 'undefined' ? factory(exports) :
+  typeof define === 'function' && define.amd ? define(['exports'], factory) :
+  (%sfactory(global.Compiler = {}));
+}(this, function (exports) { 'use strict';
+"""
+
+
+@pytest.mark.parametrize("found", ["global || self", "typeof globalThis !== 'undefined' ? globalThis : global || self"])
+def test_the_first_lines_of_a_bundle_by_rollup_say_so(tmp_path: Path, found: str):
+    bundle = UMD % f"global = {found}, "
+    write(
+        tmp_path,
+        {"a.js": f"/*!\n * Compiler\n */\n{bundle}", "own.js": UMD % "", "a.py": bundle, "b.js": f"const a = 1;\n  {bundle}"},
+    )
+    assert [has_banner(path, Repository(tmp_path)) for path in ("a.js", "own.js", "a.py", "b.js")] == [True, False, False, False]
+
 
 @pytest.mark.parametrize(("path", "text"), WRITTEN, ids=[path for path, _ in WRITTEN])
 def test_a_banner_or_a_source_map_says_that_a_program_wrote_a_file(tmp_path: Path, path: str, text: str):
