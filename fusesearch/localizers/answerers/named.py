@@ -9,6 +9,7 @@ from fusesearch.code.plain import C_FAMILY, RUBY, SCRIPTS, opening, without_text
 from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.core.schema import Location
 from fusesearch.localizers.answerers import declared
+from fusesearch.localizers.answerers.inline_tests import without_tests
 from fusesearch.localizers.answerers.operators import defines, every_spelling, spellings, written
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
 from fusesearch.localizers.ranker.index import Index
@@ -28,15 +29,6 @@ _BEFORE_CALL = re.compile(
     r"(?:^|[^\w\s>\])*&?]|=>|->|\b(?:return|new|await|yield|throw|else|in|not|and|or|do|then|case|when|if|unless|try|go|defer))\s*$"
 )
 """What stands before a call outside functions, and not before a declaration: no type."""
-_TESTS = {
-    ".rs": re.compile(
-        r"^([ \t]*)#\[(?:cfg\((?:all\()?test\b|(?:\w+::)*(?:test|rstest|test_case)\b)[^\n]*\]"
-        r"(?:\s*(?:#\[[^\n]*\]|//[^\n]*))*[^;{}]*\{(?:[^\n]*\}[ \t]*$|.*?^\1\})",
-        re.MULTILINE | re.DOTALL,
-    ),
-    ".zig": re.compile(r"^test\b[^;{}]*\{(?:[^\n]*\}[ \t]*$|.*?^\})", re.MULTILINE | re.DOTALL),
-}
-"""Tests in the file that they test."""
 
 
 class Named:
@@ -127,9 +119,7 @@ class Named:
         return before or declared.within(lines, numbers, self._owner.rpartition(".")[2])
 
     def _source(self, path: str) -> str:
-        """A file, with blank lines in the place of its tests."""
-        source, tests = self._index.source(path), _TESTS.get(path[path.rfind(".") :])
-        return tests.sub(lambda match: "\n" * match[0].count("\n"), source) if tests else source
+        return without_tests(self._index.source(path), path)
 
     def _having(self, *terms: str) -> Iterator[tuple[str, Facts]]:
         wanted = {*map(term, terms)}

@@ -558,6 +558,7 @@ async fn alone() {
 
 #[test] fn short() { helper(3); }
 
+#[cfg(not(test))]
 pub fn last() -> i32 { helper(4) }
 """
 
@@ -566,7 +567,7 @@ def test_tests_in_a_file_of_code_are_not_searched(tmp_path):
     tree = {"src/lib.rs": RUST, "src/aid.zig": 'pub fn aid() i32 {\n    return 1;\n}\n\ntest "it" {\n    _ = aid();\n}\n'}
     assert defined_at(tmp_path, tree, "helper") == ["src/lib.rs:1"]
     for question, lines in {
-        "who calls helper?": ["src/lib.rs:4  total", "src/lib.rs:28  last"],
+        "who calls helper?": ["src/lib.rs:4  total", "src/lib.rs:29  last"],
         "who calls aid?": ["src/aid.zig:1  aid"],  # its definition
         "where is `build` defined?": None,
     }.items():
