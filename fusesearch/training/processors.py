@@ -18,6 +18,8 @@ LIBRARIES = 0.84e9
 """Bytes of a process that trains, beside tensors: Python, torch, transformers and TRL."""
 SAMPLER = 0.62e9
 """The same of a process that samples."""
+HEADS = 4
+"""Gradients of the embeddings that a thread has beside that of all weights: of each use, and while they are added up."""
 TILE_TOKENS, TILE_WORDS, TILE_COPIES = 4096, 32_768, 8.25
 """Most tokens and words of the vocabulary in a tile of logits, and how many such tiles its backward pass has at once."""
 
@@ -55,14 +57,11 @@ def sft_bytes(
 
     ``several``: a step has more than one of them, so that a gradient is kept meanwhile.
     """
-    inputs = FLOAT * tokens * model.layers * model.hidden
-    kept = activation_bytes(model, tokens)
-    kept = inputs + kept / model.layers if model.parameters >= LARGE else kept
-    at_once, gradient = min(threads, rows), FLOAT * trained_parameters(model, lora)
-    head = 0 if lora else FLOAT * model.vocabulary * model.hidden  # gradients of the embeddings, one of each use
-    first = at_once * TEMPORARY * (kept + logits_bytes(model, tokens))
-    last = at_once * (gradient + 4 * head) + at_once * TEMPORARY * (inputs if model.parameters >= LARGE else 0)
-    return _process(model, optimizer, lora, several + (rows > threads)) + max(first, last, 2 * gradient)
+    kept, inputs = activation_bytes(model, tokens), FLOAT * tokens * model.layers * model.hidden
+    kept, left = (inputs + kept / model.layers, inputs) if model.parameters >= LARGE else (kept, 0)
+    first = TEMPORARY * (kept + logits_bytes(model, tokens))
+    last = TEMPORARY * left + _thread_gradients(model, lora)
+    return _peak(model, optimizer, lora, several + (rows > threads), min(threads, rows) * max(first, last))
 
 
 def grpo_bytes(
@@ -83,16 +82,12 @@ def grpo_bytes(
     ``tokens`` follow a ``prompt`` of as many. A KL term (``kl``) takes a second model, and rollouts one after another.
     """
     threads, rows, groups = (1, rows * groups, 1) if kl else (threads, rows, groups)
-    again = model.parameters >= LARGE
-    row, first_tokens = activation_bytes(model, tokens, prompt), activation_bytes(model, prompt)
-    kept = max(row, first_tokens) if again else first_tokens + rows * row
-    at_once, gradient = min(threads, groups), FLOAT * trained_parameters(model, lora)
-    head = 0 if lora else FLOAT * model.vocabulary * model.hidden
-    activations = TEMPORARY * (kept + logits_bytes(model, tokens))
-    gradients = gradient + 4 * head
-    each = gradients + activations if again else max(gradients, activations)
+    row, known = activation_bytes(model, tokens, prompt), activation_bytes(model, prompt)
+    again, gradients = model.parameters >= LARGE, _thread_gradients(model, lora)
+    activations = TEMPORARY * ((max(row, known) if again else known + rows * row) + logits_bytes(model, tokens))
+    each = gradients + activations if again else max(gradients, activations)  # of one row, while those of others are there
     reference = FLOAT * model.parameters if kl and not lora else 0
-    return _process(model, optimizer, lora, several + (groups > threads)) + reference + max(at_once * each, 2 * gradient)
+    return _peak(model, optimizer, lora, several + (groups > threads), min(threads, groups) * each) + reference
 
 
 def sampler_bytes(model: Architecture) -> float:
@@ -107,13 +102,18 @@ def sampling_bytes(model: Architecture, tokens: int, rollouts: int) -> float:
 
 def idle_bytes(model: Architecture, optimizer: str, lora: int = 0) -> float:
     """The process that trains, while others sample, with a copy of the weights for them and what it is made of."""
-    return _process(model, optimizer, lora, 0) + 2 * FLOAT * model.parameters
+    return _peak(model, optimizer, lora, 0, 2 * FLOAT * model.parameters)
 
 
-def _process(model: Architecture, optimizer: str, lora: int, gradients: int) -> float:
-    """Bytes beside a pass: weights, the optimizer and as many finished ``gradients``."""
-    finished = gradients * FLOAT * trained_parameters(model, lora)
-    return LIBRARIES + FLOAT * model.parameters + optimizer_bytes(model, optimizer, lora) + finished
+def _peak(model: Architecture, optimizer: str, lora: int, gradients: int, threads: float) -> float:
+    """Weights, the optimizer and as many finished ``gradients`` beside what all ``threads`` take, or then a step."""
+    gradient = FLOAT * trained_parameters(model, lora)
+    state = LIBRARIES + FLOAT * model.parameters + optimizer_bytes(model, optimizer, lora)
+    return state + gradients * gradient + max(threads, 2 * gradient)
+
+
+def _thread_gradients(model: Architecture, lora: int) -> float:
+    return FLOAT * (trained_parameters(model, lora) + (0 if lora else HEADS * model.vocabulary * model.hidden))
 
 
 def _embeddings(model: Architecture) -> int:
