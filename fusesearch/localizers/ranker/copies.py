@@ -1,8 +1,8 @@
 """Files that a program wrote from other files: installed and built copies, generated code, bundles. Their sources are elsewhere.
 
 A path tells some of them (:func:`~fusesearch.localizers.ranker.paths.is_copy`), a banner, a bundler's first lines or a source map
-others. A *bundle* is
-told by what it repeats: most of its code stands in functions of smaller files with the same names and about the same lengths.
+others. A *bundle* is told by what it repeats: most of its code stands in functions of smaller files with the same names and about
+the same lengths.
 """
 
 from __future__ import annotations
