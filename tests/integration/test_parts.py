@@ -146,12 +146,12 @@ def test_pairs_mined_and_filtered_in_parts_are_those_of_one_process_byte_for_byt
         return len(parts)
 
     made = []
-    for count, lost in ((0, None), (2, None), (2, 0)):
+    for count, lost in ((0, None), (2, 0)):
         assert run("mine", mine, count, lost) == run("filter", filter_pairs, count, lost) == count
         made.append([MAIN[name].read_bytes() for name in ("mine.pairs", "filter.instances", "filter.drops")])
         made[-1].append(read_json(MAIN["mine.table"]))
         made[-1].append(sorted(path.relative_to(MAIN["mine.repos"]) for path in MAIN["mine.repos"].rglob("*")))
-    assert made[0] == made[1] == made[2]
+    assert made[0] == made[1]
     assert len(read_instances(MAIN["filter.instances"])) >= 2
 
 
