@@ -22,11 +22,12 @@ help: ## this list
 
 env: $(STAMP) ## make .venv from the lock (nothing to do the second time)
 
-# torch comes first and through pip, so that a wheel for this machine that the user's pip settings point to is taken.
+# torch comes first and through pip, so that a wheel for this machine that the user's pip settings point to is taken;
+# uv compiles all that is installed, on every core.
 $(STAMP): pyproject.toml requirements.lock
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed: make env PYTHON=/path/to/python3.12" >&2; exit 1; }
 	test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock torch uv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c requirements.lock torch uv
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c requirements.lock -e '.[dev]'
 	touch $@
 

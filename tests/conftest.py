@@ -16,6 +16,9 @@ _OF_THE_USER = ("MLFLOW_", "PREFECT_", "OPENAI_", "GITHUB_TOKEN", "FUSESEARCH_CA
 for _name in [name for name in os.environ if name.startswith(_OF_THE_USER)]:
     del os.environ[_name]
 
+# Tests start hundreds of processes, each of which would compile the project's modules anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # The ranker's index lies in the user's cache, which tests must leave alone.
 _CACHE = tempfile.TemporaryDirectory(prefix="fusesearch-tests-")
 os.environ["XDG_CACHE_HOME"] = _CACHE.name

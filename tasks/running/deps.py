@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -88,14 +88,14 @@ def _parsed(text: str) -> Any:
 def render(root: Path = Path()) -> str:
     """What ``dvc.yaml`` should be."""
     plots = (root / DVC_YAML).read_text(encoding="utf-8").partition(PLOTS)[2]
-    entries = [yaml.safe_dump({name: entry(stage, root)}, sort_keys=False, width=200) for name, stage in STAGES.items()]
+    params = load_params(root / PARAMS)
+    entries = [yaml.safe_dump({name: entry(stage, params, root)}, sort_keys=False, width=200) for name, stage in STAGES.items()]
     indented = ["".join(f"  {line}\n" for line in text.splitlines()) for text in entries]
     return HEADER + "stages:\n" + "\n".join(indented) + PLOTS + plots
 
 
-def entry(stage: Stage, root: Path = Path()) -> dict[str, Any]:
+def entry(stage: Stage, params: Params, root: Path = Path()) -> dict[str, Any]:
     """A stage as DVC has it."""
-    params = load_params(root / PARAMS)
     inputs = [MAIN.input(name).as_posix() for name in stage.reads(params)]
     run = [stage.run, *(path for name in stage.localizers(params) for path in paths_of(name))]
     return {
@@ -117,7 +117,7 @@ def imported_code(modules: Iterable[str], root: Path = Path()) -> set[str]:
         if path is None or path in found or path.relative_to(root).as_posix() in DECIDES_NOTHING:
             continue
         found.add(path)
-        pending += [_file(name, root) for name in _imports(path, root)]
+        pending += [_file(name, root) for name in _imports(path.read_text(encoding="utf-8"))]
     found = {path for path in found if path.name != "__init__.py" or _has_code(path)}
     return {path.relative_to(root).as_posix() for path in _summed_up(found)}
 
@@ -139,10 +139,14 @@ def _summed_up(files: set[Path]) -> Iterator[Path]:
             yield from data
 
 
-def _imports(path: Path, root: Path) -> Iterator[str]:
-    """Dotted names of the project's modules that a file imports when it runs, and the packages around them."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    pending: list[ast.AST] = [tree]
+@cache
+def _imports(text: str) -> tuple[str, ...]:
+    """Dotted names of the project's modules that a source imports when it runs, and the packages around them, each once."""
+    return tuple(dict.fromkeys(_imported(text)))
+
+
+def _imported(text: str) -> Iterator[str]:
+    pending: list[ast.AST] = [ast.parse(text)]
     while pending:
         node = pending.pop()
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
@@ -173,10 +177,10 @@ def _has_code(path: Path) -> bool:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] not in (["--check"], ["--write"]):
+        sys.exit("usage: python -m tasks.running.deps --check | --write")
     text = render()
     if sys.argv[1:] == ["--write"]:
         write_text(DVC_YAML, text)
-    elif sys.argv[1:] != ["--check"]:
-        sys.exit("usage: python -m tasks.running.deps --check | --write")
     elif DVC_YAML.read_text(encoding="utf-8") != text:
         sys.exit(f"{DVC_YAML} is not what the stages and their imports make it: run `{WRITE}`")

@@ -93,9 +93,14 @@ def project(tmp_path_factory):
     # a random student: whether it learns is another test's question
     tiny_student(root / "experiments/nano/base", ["def f(x):\n    return x + 1\n# /repo/a.py:3: is wrong"] * 5, 380)
     committed(root)
-    copied = Project(root)
-    yield copied
-    copied.run("flows.server", "stop")
+    return Project(root)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _server_ends(project):
+    """A server that nobody asks any more takes a twentieth of a core."""
+    yield
+    project.run("flows.server", "stop")
 
 
 def write_params(root: Path) -> None:

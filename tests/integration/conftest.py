@@ -1,9 +1,11 @@
 """What several integration tests need."""
 
+import os
 import shutil
 from contextlib import ExitStack
 
 import pytest
+from filelock import FileLock
 
 from fusesearch.agents.parsing import format_answer, format_calls
 from fusesearch.core.config import parse_params
@@ -20,11 +22,15 @@ ANSWER = format_answer(Answer(modify=[Location(path="a.py", function="prime")]))
 
 @pytest.fixture(scope="session")
 def empty_store(tmp_path_factory):
-    """An SQLite store of MLflow without a run; making one takes seconds, copying it none."""
+    """An SQLite store of MLflow without a run: making one takes seconds, so all test processes copy one."""
     from tasks.tracking.store import make_client
 
-    path = tmp_path_factory.mktemp("store") / "mlflow.db"
-    make_client(f"sqlite:///{path}").search_experiments()
+    own = tmp_path_factory.getbasetemp()
+    path = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "mlflow.db"
+    with FileLock(f"{path}.lock"):
+        if not path.exists():
+            make_client(f"sqlite:///{path}.made").search_experiments()
+            os.replace(f"{path}.made", path)
     return path
 
 

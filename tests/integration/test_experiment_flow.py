@@ -1,6 +1,7 @@
 """Experiments on Prefect's task runner: a process per node, in order, side by side, tried again, never left behind."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,14 +12,18 @@ from pathlib import Path
 import psutil
 import pytest
 from prefect import flow
+from prefect.settings import PREFECT_API_URL
 
 from flows import experiments
 from flows.server import RECORD, prefect_server, stop
 from fusesearch.core.errors import DataError
-from fusesearch.core.storage import read_json
+from fusesearch.core.storage import read_instances, read_json, write_instances
 from tasks.experiments.schedule import ExperimentTask
 from tasks.running.dvc_command import reason
+from tasks.running.places import MAIN
 from tasks.running.process import OWNER, birth
+from tests.integration.test_parts import PATCH
+from tests.integration.test_parts import project as five  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 
@@ -179,3 +184,25 @@ def test_a_stage_whose_owner_is_gone_ends_by_itself(background):
     owner.communicate(b"\n")
     assert stage.wait(120) not in (0, -signal.SIGKILL)
     stage.stdout.close()
+
+
+SHARED = """
+import flows.fan_out, flows.run
+flows.fan_out.LEAST["filter"], flows.fan_out.cores = 1, lambda: 2
+flows.run.main(["filter"])
+"""
+
+
+def test_the_cores_of_a_machine_share_a_stage_in_processes(five, empty_store):  # noqa: F811
+    write_instances(
+        MAIN["mine.pairs"], [row.model_copy(update={"patch": PATCH}) for row in read_instances(MAIN["split.sft"])[:1]]
+    )
+    for name in ("params.yaml", "dvc.yaml", "fusesearch", "tasks"):
+        (five / name).symlink_to(ROOT / name)
+    shutil.copyfile(empty_store, five / "mlflow.db")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PREFECT_API_URL": PREFECT_API_URL.value()}
+    command = [sys.executable, "-c", SHARED]
+    done = subprocess.run(command, cwd=five, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "'filter: 1 from o/r' - Finished in state Completed()" in done.stdout + done.stderr
+    assert read_json(MAIN["filter.drops"])["short_issue"] == 1

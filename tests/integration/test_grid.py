@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -335,7 +336,7 @@ def test_evaluate_needs_no_package_of_the_pipeline(world, tmp_path):
     assert {child.name for child in tmp_path.iterdir()} == {"grid.yaml", "results", "cache"}
 
 
-def test_mlflow_has_a_run_per_cell_under_one_parent(world, tmp_path, monkeypatch):
+def test_mlflow_has_a_run_per_cell_under_one_parent(world, tmp_path, monkeypatch, empty_store):
     from mlflow import MlflowClient
 
     from flows.__main__ import app as checkout
@@ -343,7 +344,7 @@ def test_mlflow_has_a_run_per_cell_under_one_parent(world, tmp_path, monkeypatch
     from tests.fakes.commands import app
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'runs.db'}")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{shutil.copyfile(empty_store, tmp_path / 'runs.db')}")
     with Endpoint(served()) as server:
         for repeats in (1, 2):  # called again with another run of each instance, it goes on in the same parent
             path = grid_file(world, tmp_path, server.url, runs=repeats)

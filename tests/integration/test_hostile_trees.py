@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusesearch.core.config import Tools
+from fusesearch.search import ripgrep
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore
 from fusesearch.search.tools import Toolbox
@@ -20,6 +21,14 @@ from tests.fakes.git import git
 
 CANARY = "CANARY_c04e17"
 LIMITS = Tools(timeout_seconds=5.0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _little_memory():
+    """Ripgrep reads an endless ignore file until it has all the memory that it may have: little is full soon."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ripgrep, "_MEMORY_BYTES", 2**28)
+        yield
 
 
 @pytest.fixture

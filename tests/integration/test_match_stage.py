@@ -1,12 +1,10 @@
 """The stage `match`: a cross-encoder learned out of fold, trees that see it, and the localizer that reads both."""
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from transformers import AutoModelForSequenceClassification
 
 from fusesearch.core.config import Match, Params
 from fusesearch.core.errors import ArtifactError, DataError
@@ -23,18 +21,17 @@ from tasks.rank import rank_candidates
 from tasks.running.node import Job, Node
 from tests.integration.test_ranking_stage import job, source  # noqa: F401
 
-BASE = Path(__file__).parents[2] / "experiments/nano/base"
 FAST = {"epochs": 2.0, "negatives": 2, "batch_size": 4, "micro_batch": 2, "learning_rate": 1e-3, "folds": 2}
 
 
 @pytest.fixture
-def matched(job):  # noqa: F811
+def matched(job, base):  # noqa: F811
     """The stage after `rank`, in whose folder the checkpoint of rank lies."""
     job.places["rank.checkpoint"].parent.mkdir(parents=True, exist_ok=True)
     rank_candidates(job)
     return Job(
         Node(stage="match"),
-        Params(rank=job.params.rank, match=Match(base=str(BASE), **FAST)),
+        Params(rank=job.params.rank, match=Match(base=str(base), **FAST)),
         job.places,
         job.scratch.parent / "matching",
     )
@@ -99,11 +96,11 @@ def test_without_a_base_the_rankers_are_those_of_rank(matched):
     assert read_models(off.output("checkpoint") / "weights.json").reranker is None
 
 
-def test_the_same_seed_gives_the_same_weights(tmp_path):
+def test_the_same_seed_gives_the_same_weights(base, tmp_path):
     rows = [
         {"query": f"{word} fails\n\n", "docs": [f"{other}.py\n" for other in (word, "x")], "labels": [SURE, 0.0]} for word in "ab"
     ]
-    params = Params(match=Match(base=str(BASE), **FAST))
+    params = Params(match=Match(base=str(base), **FAST))
     for run in ("one", "two"):
         (tmp_path / run).mkdir()
         assert matching.fit(rows, params, tmp_path / run, lambda row: None)["steps"] == 2
@@ -112,13 +109,14 @@ def test_the_same_seed_gives_the_same_weights(tmp_path):
     ).read_bytes()
 
 
-def test_scores_are_those_of_the_library_that_trained_it(tmp_path):
+def test_scores_are_those_of_the_library_that_trained_it(base, tmp_path):
     from sentence_transformers.cross_encoder import CrossEncoder
     from torch.nn import Identity
+    from transformers import AutoModelForSequenceClassification
 
-    AutoModelForSequenceClassification.from_pretrained(str(BASE), num_labels=1).save_pretrained(tmp_path)
+    AutoModelForSequenceClassification.from_pretrained(str(base), num_labels=1).save_pretrained(tmp_path)
     for name in ("tokenizer.json", "tokenizer_config.json"):
-        shutil.copy(BASE / name, tmp_path / name)
+        shutil.copy(base / name, tmp_path / name)
     texts = ["a.py::f\ndef f(): pass", "b.py\n", "long.py\n" + "word " * 900]
     theirs = CrossEncoder(str(tmp_path), max_length=512, device="cpu").predict(
         [("An issue\n\n", text) for text in texts], activation_fn=Identity()
@@ -127,17 +125,17 @@ def test_scores_are_those_of_the_library_that_trained_it(tmp_path):
     assert Reranker(tmp_path).scores("An issue\n\n", []) == []
 
 
-def test_a_language_model_is_no_reranker():
+def test_a_language_model_is_no_reranker(base):
     with pytest.raises(ArtifactError, match="lacks the weights of a score"):
-        Reranker(BASE)
+        Reranker(base)
 
 
-def test_a_base_that_is_none_is_one_line(tmp_path):
+def test_a_base_that_is_none_is_one_line(base, tmp_path):
     rows = [{"query": "a", "docs": ["b", "c"], "labels": [SURE, 0.0]}]
     with pytest.raises(ArtifactError, match="cannot be loaded: "):
         matching.fit(rows, Params(match=Match(base=str(tmp_path), **FAST)), tmp_path, lambda row: None)
     with pytest.raises(DataError, match="there is nothing to match"):
-        matching.fit([], Params(match=Match(base=str(BASE), **FAST)), tmp_path, lambda row: None)
+        matching.fit([], Params(match=Match(base=str(base), **FAST)), tmp_path, lambda row: None)
 
 
 def test_a_list_has_one_right_text_and_wrong_ones_of_the_same_issue():

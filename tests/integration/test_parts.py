@@ -1,15 +1,11 @@
 """Parts of a stage's work: together they make what one process makes, and the stage itself makes a lost one."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from flows.server import stop
 from fusesearch.core.config import parse_params
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.core.storage import read_instances, read_json, read_trajectories, silent, write_instances
@@ -146,12 +142,12 @@ def test_pairs_mined_and_filtered_in_parts_are_those_of_one_process_byte_for_byt
         return len(parts)
 
     made = []
-    for count, lost in ((0, None), (2, None), (2, 0)):
+    for count, lost in ((0, None), (2, 0)):
         assert run("mine", mine, count, lost) == run("filter", filter_pairs, count, lost) == count
         made.append([MAIN[name].read_bytes() for name in ("mine.pairs", "filter.instances", "filter.drops")])
         made[-1].append(read_json(MAIN["mine.table"]))
         made[-1].append(sorted(path.relative_to(MAIN["mine.repos"]) for path in MAIN["mine.repos"].rglob("*")))
-    assert made[0] == made[1] == made[2]
+    assert made[0] == made[1]
     assert len(read_instances(MAIN["filter.instances"])) >= 2
 
 
@@ -165,30 +161,6 @@ def test_known_truths_are_not_read_again(project):
     shutil.rmtree(MAIN["mine.repos"])
     filter_pairs(job("filter", place))
     assert [row.truth.functions for row in read_instances(MAIN["filter.instances"])] == [["part0.py::work_0"]]
-
-
-SHARED = """
-import flows.fan_out, flows.run
-flows.fan_out.LEAST["filter"], flows.fan_out.cores = 1, lambda: 2
-flows.run.main(["filter"])
-"""
-
-
-def test_the_cores_of_a_machine_share_a_stage_in_processes(project, empty_store):
-    write_instances(
-        MAIN["mine.pairs"], [row.model_copy(update={"patch": PATCH}) for row in read_instances(MAIN["split.sft"])[:1]]
-    )
-    for name in ("params.yaml", "dvc.yaml", "fusesearch", "tasks"):
-        (project / name).symlink_to(ROOT / name)
-    shutil.copyfile(empty_store, project / "mlflow.db")
-    unset = {"PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI"}
-    environment = {key: value for key, value in os.environ.items() if key not in unset} | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", SHARED]
-    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
-    stop()
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "'filter: 1 from o/r' - Finished in state Completed()" in done.stdout + done.stderr
-    assert read_json(MAIN["filter.drops"])["short_issue"] == 1
 
 
 def test_a_part_that_is_joined_twice_is_there_once(project):

@@ -300,12 +300,11 @@ KILL = "os.kill(os.getpid(), signal.SIGKILL)"
 @pytest.mark.parametrize(
     ("death", "said"),
     [
-        (KILL, "was killed by SIGKILL"),
         (f'os.write(channel.fileno(), b\'{{"row": {{"re\'); {KILL}', "was killed by SIGKILL"),
         (f"os.fork() and {KILL}; flag.write_text(str(os.getpid())); time.sleep(600); os._exit(0)", "was killed by SIGKILL"),
         ("os._exit(3)", "ended with status 3"),
     ],
-    ids=["killed", "killed in the middle of a line", "outlived by a child", "gone by itself"],
+    ids=["killed in the middle of a line", "outlived by a child", "gone by itself"],
 )
 def test_a_worker_that_dies_ends_the_run_and_the_next_run_has_all_packages(site, tmp_path, death, said):
     config = CONFIG.model_copy(update={"packages": ["littlepkg", "dyingpkg"], "per_repository": 2, "workers": 2})
