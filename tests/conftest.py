@@ -16,7 +16,7 @@ _OF_THE_USER = ("MLFLOW_", "PREFECT_", "OPENAI_", "GITHUB_TOKEN", "FUSESEARCH_CA
 for _name in [name for name in os.environ if name.startswith(_OF_THE_USER)]:
     del os.environ[_name]
 
-# Tests start hundreds of processes, each of which would compile the project's modules anew.
+# Tests start hundreds of processes, each of which would compile the project's modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # The ranker's index lies in the user's cache, which tests must leave alone.

@@ -29,7 +29,7 @@ def beside(asked: Asked, finding: Finding, repository: Repository, folder: Path 
     operator = is_operator(last)
     if asked.kind not in ("exported", "callers") or "::" in name or not (operator or words_of(last)):
         return finding
-    if not _is_written("" if operator else last, repository):
+    if not _is_written("" if operator else last, repository):  # an operator may be written as any of its methods
         return finding
     with Index(repository, folder) as index:
         tree = Named(index, owner, last)
