@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 SETTINGS = "fusesearch.json"
 """Written beside a checkpoint by training: the tool limits and loop settings it was trained with."""
+GONE = {"sure", "timeout_seconds"}
+"""Settings that the file of an older checkpoint can have and that mean nothing any more."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +208,7 @@ def settings_of(checkpoint: Path) -> tuple[Tools, Agent]:
     advice = "get the checkpoint again, or delete the file to search with the usual limits"
     try:
         data = read_json(path) if path.is_file() else {}
-        given = ({k: v for k, v in data.get(section, {}).items() if v is not None} for section in ("tools", "agent"))
+        given = ({k: v for k, v in data.get(section, {}).items() if v is not None and k not in GONE} for section in ("tools", "agent"))
         tools, agent = Tools.model_validate(next(given)), Agent.model_validate(next(given))
         spec_named(agent.toolset)
     except (ArtifactError, ConfigError) as error:

@@ -23,7 +23,6 @@ KEEPS = {
     "ranker": "index",
     "code-answers": "index",
     "ranker-list": "index",
-    "routing": "index",
     "locagent": "graphs",
     "orcaloca": "graphs",
     "swerank": "vectors",
