@@ -208,8 +208,7 @@ def settings_of(checkpoint: Path) -> tuple[Tools, Agent]:
     advice = "get the checkpoint again, or delete the file to search with the usual limits"
     try:
         data = read_json(path) if path.is_file() else {}
-        given = ({k: v for k, v in data.get(section, {}).items() if v is not None and k not in GONE} for section in ("tools", "agent"))
-        tools, agent = Tools.model_validate(next(given)), Agent.model_validate(next(given))
+        tools, agent = Tools.model_validate(_known(data, "tools")), Agent.model_validate(_known(data, "agent"))
         spec_named(agent.toolset)
     except (ArtifactError, ConfigError) as error:
         raise ArtifactError(f"{error}: {advice}" if str(path) in str(error) else f"{path}: {error}: {advice}") from None
@@ -217,6 +216,11 @@ def settings_of(checkpoint: Path) -> tuple[Tools, Agent]:
         reason = first_fault(error) if isinstance(error, ValidationError) else "it is not a JSON object"
         raise ArtifactError(f"{path} does not hold tool limits and loop settings ({reason}): {advice}") from None
     return tools, agent
+
+
+def _known(data: Any, section: str) -> dict[str, Any]:
+    """The settings of a section that have a value, without those of older versions."""
+    return {name: value for name, value in data.get(section, {}).items() if value is not None and name not in GONE}
 
 
 def localize(
