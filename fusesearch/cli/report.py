@@ -87,16 +87,14 @@ class Report:
 def answer_json(trajectory: Trajectory) -> dict[str, Any]:
     """The answer of a question: its ``outcome``, its ``values``, its whole ``text``, and ``trajectory`` (cost).
 
-    ``outcome`` is ``answer``, ``candidates`` (the code does not settle which), ``passages`` (to read) or ``no_answer``.
-    Candidates and passages are in ``related`` (path, function, lines).
+    ``outcome`` is ``answer`` or ``no_answer``.
     """
     from fusesearch.core.schema import Answer
 
     answer = trajectory.answer or Answer()
     return {
-        "outcome": answer.outcome or ("answer" if trajectory.stop == "answer" else "no_answer"),
+        "outcome": "answer" if trajectory.stop == "answer" else "no_answer",
         "values": answer.values,
-        "related": [location.model_dump(mode="json") for location in answer.related],
         "text": answer.text,
         "trajectory": cost(trajectory),
     }
@@ -109,7 +107,7 @@ def answer_text(trajectory: Trajectory, seconds: float | None = None) -> str:
 
     none = "the last message has none" if known["stop"] == "no_answer" else ended(known)
     answer = trajectory.answer or Answer()
-    text = f"No answer. {answer.text}" if answer.outcome else answer.text or f"No answer: {none}."
+    text = answer.text or f"No answer: {none}."
     return "\n".join([*map(printable, text.split("\n")), "", _summary(known, seconds)])
 
 

@@ -197,8 +197,7 @@ class Answer(Record):
 
     ``confidence`` is the probability that the first file is right, from localizers that can tell. ``places`` is the same
     ranking by file, of the ranker when people ask: ``modify`` is the set with the highest expected F1, and what is scored.
-    The answer of a question has ``values``, the entries of its section, and ``text``, the whole section. ``outcome`` is set where
-    ``text`` is not an answer: ``candidates`` that the code does not tell apart, or ``passages`` to read, both in ``related``.
+    The answer of a question has ``values``, the entries of its section, and ``text``, the whole section.
     """
 
     modify: list[Location] = Field(default_factory=list)
@@ -207,7 +206,6 @@ class Answer(Record):
     confidence: float | None = Field(None, exclude_if=_absent)
     values: list[str] = Field(default_factory=list, exclude_if=_absent)
     text: str = Field("", exclude_if=_absent)
-    outcome: Literal["", "candidates", "passages"] = Field("", exclude_if=_absent)
 
     @property
     def files(self) -> list[str]:

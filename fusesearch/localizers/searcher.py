@@ -28,7 +28,7 @@ from fusesearch.core.storage import read_json
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.located import with_lines
 from fusesearch.localizers.order import FILES
-from fusesearch.localizers.registry import ANSWERS_WITHOUT_MODEL, LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer
+from fusesearch.localizers.registry import LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer
 from fusesearch.search.repository import Repository
 
 if TYPE_CHECKING:
@@ -137,9 +137,8 @@ class Searcher:
         return await make_localizer(self.name, setup).localize(instance, repository)
 
     def answering(self, toolset: str = "questions") -> Searcher:
-        """The same model and limits for questions; without a model, what reads the code itself."""
-        name = "fusesearch" if self.model else ANSWERS_WITHOUT_MODEL
-        return replace(self, name=name, agent=self.agent.model_copy(update={"toolset": toolset if self.model else "questions"}))
+        """The same model and limits for questions."""
+        return replace(self, name="fusesearch", agent=self.agent.model_copy(update={"toolset": toolset}))
 
     async def close(self) -> None:
         """Close the model, if there is one."""
@@ -180,10 +179,13 @@ def _chosen(options: SearchOptions) -> Searcher:
 
 
 def choose_answerer(options: SearchOptions, toolset: str = "questions") -> Searcher:
-    """As :func:`choose`, for questions. Raises :class:`OptionError` for a localizer that answers none."""
-    answerers = [name for name, entry in LOCALIZERS.items() if entry.questions and not entry.bound]
+    """As :func:`choose`, for questions. Raises :class:`OptionError` without a model, or for a localizer that answers none."""
+    answerers = [name for name, entry in LOCALIZERS.items() if entry.questions and entry.asks_model]
     if options.localizer and options.localizer not in answerers:
         raise OptionError("localizer", f"{options.localizer} answers no questions: use one of {', '.join(answerers)}")
+    if not (options.model or options.checkpoint):
+        instead = "`fusesearch context NAME` shows where a name is defined, who calls it and which tests name it"
+        raise OptionError("model", f"a question needs a model or a checkpoint; without one, {instead}")
     searcher = _chosen(options).answering(toolset)
     return replace(searcher, name=options.localizer) if options.localizer else searcher
 
@@ -297,10 +299,9 @@ def ask(
     checkpoint: str | Path | None = None,
     max_turns: int | None = None,
 ) -> Answer:
-    """The answer to ``question`` about the directory ``repo``, as on the command line; see :func:`localize`.
+    """The answer of a model to ``question`` about the directory ``repo``, as on the command line; see :func:`localize`.
 
-    ``answer.values`` are its entries, ``answer.text`` says it in words. ``answer.outcome`` is empty for an answer; ``candidates``
-    and ``passages`` say that this is not one; what they name stands in ``answer.related``.
+    ``answer.values`` are its entries, ``answer.text`` says it in words. Raises :class:`OptionError` without a model.
     """
     folder = Path(checkpoint) if checkpoint is not None else None
     searcher = choose_answerer(SearchOptions(model, base_url, None, folder, localizer, max_turns=max_turns))
