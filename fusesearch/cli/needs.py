@@ -276,8 +276,6 @@ def _hours(params: Params, model: Architecture, machine: Machine, gpus_of: Mappi
 
 def _pieces(params: Params, root: Path) -> Iterator[Check]:
     made = {"experiments/nano/base": "make base", "experiments/smol/base": "make smol"}
-    if match := params.match.base:
-        yield _weights("base of match", match, root, made | {"experiments/smol/base": ".venv/bin/python -m experiments.smol"})
     base, folder = params.model.base, folder_of(params.model.base, root)
     weights = _weights("base checkpoint", base, root, made)
     hint = weights.hint
