@@ -73,13 +73,14 @@ def write_code(params: Params, stages: Iterable[str] = STAGES) -> None:
 def code_of(modules: Iterable[str], root: Path = Path(), left_out: tuple[str, ...] = DECIDES_NOTHING) -> set[Path]:
     """The modules that modules are made of, and the files beside these that are no Python."""
     found: set[Path] = set()
-    pending = [_file(module, root) for module in modules]
+    pending, seen = [*modules], set[str]()
     while pending:
-        path = pending.pop()
-        if path is None or path in found or path.relative_to(root).as_posix().startswith(left_out):
-            continue
-        found.add(path)
-        pending += [_file(name, root) for name in read(path.read_bytes()).imports]
+        name = pending.pop()
+        path = None if name in seen else _file(name, root)
+        seen.add(name)
+        if path is not None and not path.relative_to(root).as_posix().startswith(left_out):
+            found.add(path)
+            pending += read(path.read_bytes()).imports
     return found | {file for folder in {path.parent for path in found} for file in _data(folder)}
 
 
@@ -134,7 +135,6 @@ def _imported(tree: ast.Module) -> Iterator[str]:
                 yield from (".".join(parts[:count]) for count in range(1, len(parts) + 1))
 
 
-@cache
 def _file(module: str, root: Path) -> Path | None:
     path = root / module.replace(".", "/")
     return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
