@@ -11,7 +11,6 @@ from fusesearch.code.spans import is_python
 from fusesearch.localizers.order import FILES, FUNCTIONS, in_order
 from fusesearch.localizers.ranker.columns import NAMED
 from fusesearch.localizers.ranker.features import Candidate, Candidates
-from fusesearch.localizers.ranker.paths import is_copy
 from fusesearch.localizers.ranker.trees import GROUPS, Model, group_of, log_odds
 
 if TYPE_CHECKING:
@@ -158,14 +157,10 @@ def by_probability(files: Iterable[Ranked], functions: Iterable[Ranked]) -> list
 
 
 def _unnamed(candidates: Candidates) -> set[str]:
-    """The copies that the issue does not name: a path that can mean a bundle and its source means the source."""
+    """The copies that the issue does not name: a path that can mean a copy and its source means the source."""
     named = {found.path: share for found in candidates.files if (share := found.columns.get("path_named", 0.0))}
     own = max((share for path, share in named.items() if path not in candidates.copies), default=0.0)
-    return {
-        path
-        for path in candidates.copies
-        if (share := named.get(path, 0.0)) == 0 or (share < 1 and share <= own and not is_copy(path))
-    }
+    return {path for path in candidates.copies if (share := named.get(path, 0.0)) == 0 or (share < 1 and share <= own)}
 
 
 def _score(found: Candidate, model: Model, copies: Container[str]) -> float:

@@ -23,7 +23,7 @@ _FOLDERS = {
 }
 _GENERATED = re.compile(r".*(?:\.min\.\w+|\.(?:pb|gen|generated|g)\.\w+|_pb2(?:_grpc)?\.pyi?|\.designer\.cs)|zz_generated.*")
 _INSTALLED = re.compile(r"(?:.*/)?(?:node_modules|bower_components|site-packages|build/lib)/.*", re.DOTALL)
-_BUILT = re.compile(r"(?:.*/)?dist/.*|.*[.-](?:min|bundle)\.[cm]?js", re.DOTALL)
+_BUILT = re.compile(r"(?:.*/)?(?:dist|single_include)/.*|.*[.-](?:min|bundle)\.[cm]?js", re.DOTALL)
 _SUPPORT = re.compile(r"test_?(?:utils?|helpers?|tools?|support|client|server|runner|base|cases?)\.py")
 
 _FAMILIES = (
