@@ -11,6 +11,7 @@ from fusesearch.code.spans import is_python
 from fusesearch.localizers.order import FILES, FUNCTIONS, in_order
 from fusesearch.localizers.ranker.columns import NAMED
 from fusesearch.localizers.ranker.features import Candidate, Candidates
+from fusesearch.localizers.ranker.paths import is_copy
 from fusesearch.localizers.ranker.trees import GROUPS, Model, group_of, log_odds
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ MAX_REASONS = 3
 WEAK = 0.1  # the least weight of a reason, and the least probability of the function that a file's entry names
 
 
-EXACT = ("path_named", "module", "frame", "literal", *(f"defines_{kind}" for kind in NAMED if kind != "plain"))
+EXACT = ("path_named", "module", "frame", "literal", "defines_frame", *(f"defines_{kind}" for kind in NAMED if kind != "plain"))
 """Columns of a file that the issue names: by a path, module, frame, literal or definition."""
 
 CHANCE = ("phrase", "defines_plain")
@@ -160,7 +161,11 @@ def _unnamed(candidates: Candidates) -> set[str]:
     """The copies that the issue does not name: a path that can mean a copy and its source means the source."""
     named = {found.path: share for found in candidates.files if (share := found.columns.get("path_named", 0.0))}
     own = max((share for path, share in named.items() if path not in candidates.copies), default=0.0)
-    return {path for path in candidates.copies if (share := named.get(path, 0.0)) == 0 or (share < 1 and share <= own)}
+    return {
+        path
+        for path in candidates.copies
+        if (share := named.get(path, 0.0)) == 0 or (share < 1 and share <= own and not is_copy(path))
+    }
 
 
 def _score(found: Candidate, model: Model, copies: Container[str]) -> float:

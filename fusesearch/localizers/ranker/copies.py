@@ -26,7 +26,12 @@ _BANNER = re.compile(
 
 def copies_among(paths: Iterable[str], repository: Repository) -> frozenset[str]:
     """Those of the files that a program wrote."""
-    return frozenset(path for path in checked(paths) if is_copy(path) or has_banner(path, repository))
+    return frozenset(path for path in checked(paths) if is_copy(path) or _joined(path) or has_banner(path, repository))
+
+
+def _joined(path: str) -> bool:
+    """Whether a C++ header joins those of its library: it has the path of the one that includes them, so no path of a copy."""
+    return path.startswith("single_include/") or "/single_include/" in path
 
 
 def has_banner(path: str, repository: Repository) -> bool:

@@ -68,7 +68,7 @@ class Matches:
         numbers = {path: number for number, path in enumerate(self.paths)}
         for path, facts in index.facts(self.paths):
             self._add(numbers[path], facts, wanted)
-        self.named = _named_in(evidence.stems.title, self.paths)
+        self.named = _named_in(evidence.stems, self.paths)
         common = {name: word for word in evidence.common for name in self._defined(word)}
         spelled = self._spelled(evidence.names, evidence.marked)
         if self.named:  # then the other words of the title are about this file

@@ -11,6 +11,7 @@ from fusesearch.localizers.ranker.copies import has_banner
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
 
+
 def files_of(tree: dict[str, str], folder: Path, issue: str) -> list[str]:
     write(folder / "tree", tree)
     return [one.candidate.path for one in ranking_of(issue, Repository(folder / "tree"), folder / "cache").files]
@@ -35,6 +36,7 @@ OWN = [
     ("a/Raw.java", "/*\n * DO NOT ALTER OR REMOVE COPYRIGHT NOTICES OR THIS FILE HEADER.\n */\nclass Raw {}\n"),
     ("a/ring.go", "// For these weights, a generated ring of size 10 has the points\npackage ring\n"),
 ]
+
 
 @pytest.mark.parametrize(("path", "text"), WRITTEN, ids=[path for path, _ in WRITTEN])
 def test_a_banner_says_that_a_program_wrote_a_file(tmp_path: Path, path: str, text: str):
