@@ -1,5 +1,5 @@
-# Commands of the project; `make` lists them. Everything runs in .venv, made from requirements.lock. Benchmarks are programs in
-# experiments/benchmarks, trials in tests/trials: `python -m experiments.benchmarks.bench --help`.
+# Commands of the project; `make` lists them. Everything runs in .venv, made from requirements.lock. Trials are in tests/trials, measurements
+# on a GPU in experiments/benchmarks.
 SHELL := /bin/bash
 # the first of these that runs and is 3.11 or 3.12
 PYTHON ?= $(shell for p in python3.11 python3.12 python3; do \

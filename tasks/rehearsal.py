@@ -64,24 +64,7 @@ class Step:
         return not self.error
 
 
-STEPS = (
-    *(
-        "model",
-        "mine",
-        "filter",
-        "split",
-        "rank",
-        "match",
-        "synthesize",
-        "select",
-        "template",
-        "sft",
-        "verl",
-        "grpo",
-        "evaluate",
-        "report",
-    ),
-)
+STEPS = ("model", "mine", "filter", "split", "synthesize", "select", "template", "sft", "verl", "grpo", "evaluate", "report")
 """``verl`` is for profiles that train with it."""
 
 
@@ -148,7 +131,7 @@ def cut_down(params: Params) -> Params:
     from fusesearch.evaluation.environments import environment_named
     from fusesearch.training.serving import vllm_python
 
-    changes = CUTS | {"model.base": str(MODEL), "grpo.engine": "trl", "match.base": str(MODEL) if params.match.base else ""}
+    changes = CUTS | {"model.base": str(MODEL), "grpo.engine": "trl"}
     if environment_named(params.agent.toolset).issues is None:
         changes["mine.tasks"] = ["faults", "questions"]
     shares = override(params, changes, "rehearsal").split
@@ -175,7 +158,7 @@ def _changes(step: str, params: Params, cut: Params) -> Iterator[str]:
         return
     before, now = STAGES[step].values(params), STAGES[step].values(cut)
     for key, value in now.items():
-        if key in before and before[key] != value and key not in ("model.base", "match.base", "mine.packages"):
+        if key in before and before[key] != value and key not in ("model.base", "mine.packages"):
             yield f"{key} {_short(before[key])} -> {_short(value)}"
 
 
@@ -190,7 +173,7 @@ def _figures(step: str, folder: Path) -> Iterator[str]:
         return
     shown = {
         "mine": ("pairs",), "filter": ("instances",), "synthesize": ("candidates",), "select": ("selected",),
-        "match": ("lists",), "template": ("conversations", "longest", "limit"),
+        "template": ("conversations", "longest", "limit"),
         "sft": ("sequences", "dropped_too_long", "tokens"),
         "verl": ("rows", "held_out"), "grpo": ("steps", "turns", "tokens_context"), "evaluate": ("held_out_instances",),
     }  # fmt: skip

@@ -177,36 +177,6 @@ _ROWS = (
         ),
     ),
     Stage(
-        name="rank",
-        description="train rankers that ask no model on the issues of the splits, and calibrate them",
-        run="tasks.rank:rank_candidates",
-        inputs=("mine.repos", "split.sft", "split.rl", "split.validation"),
-        outputs={
-            "files": "data/ranked/files.parquet",
-            "functions": "data/ranked/functions.parquet",
-            "calibration": "artifacts/rank/calibration.json",
-            **_trained("rank"),
-        },
-        params=("rank", "seed"),
-        retried=True,
-        shows=("checkpoint", "calibration"),
-    ),
-    Stage(
-        name="match",
-        description="train a cross-encoder of issues and candidates, and rankers that see its scores; off without match.base",
-        run="tasks.match:match_candidates",
-        inputs=(
-            *("mine.repos", "split.sft", "split.rl", "split.validation"),
-            *("rank.files", "rank.functions", "rank.checkpoint"),
-        ),
-        outputs={"differences": "artifacts/match/differences.csv", **_trained("match")},
-        params=("match", "rank", "seed", "model.dtype", "model.matmul"),
-        files=lambda params: _folder(params.match.base),
-        retried=True,
-        gpu=True,
-        shows=("differences",),
-    ),
-    Stage(
         name="synthesize",
         description="candidate trajectories of the teacher",
         run="tasks.synthesize:synthesize_candidates",
@@ -309,7 +279,7 @@ STAGES: dict[str, Stage] = {row.name: row for row in _ROWS}
 """All stages by name, in order."""
 
 TRAINED = tuple(name for name in STAGES if name in MODELS)
-"""Stages that train a language model. ``rank`` makes a checkpoint, too, which no other stage starts from."""
+"""Stages that train a language model."""
 
 
 def stage_named(name: str) -> Stage:

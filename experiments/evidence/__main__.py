@@ -49,12 +49,14 @@ def measure(
     """
     from experiments.evidence.run import Given, evidence
     from experiments.evidence.run import unseen as scores_of
-    from fusesearch.core.config import Rank
+    from experiments.evidence.trainer import Settings
     from fusesearch.localizers.ranker.trees import WEIGHTS
 
     sets = {"verified": verified, "lite": lite}
     free = free or ["bm25", "lexical"]
-    results = read_json(HERE / "results.json") | evidence(Given(sets, repos, cosil, also or [], free, only or [], out), Rank())
+    results = read_json(HERE / "results.json") | evidence(
+        Given(sets, repos, cosil, also or [], free, only or [], out), Settings()
+    )
     if unseen:
         results["unseen"] = scores_of(unseen, repos, model or WEIGHTS, free, out)
         write_jsonl(page / "unseen.jsonl", results["unseen"].pop("instances"))

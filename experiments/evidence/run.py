@@ -24,8 +24,8 @@ from experiments.evidence.measures import (
     together,
 )
 from experiments.evidence.systems import System, free, released, scored
+from experiments.evidence.trainer import Floats, Settings, collect, folds_of, ranked, train, with_files
 from fusesearch.code.spans import FunctionSpan
-from fusesearch.core.config import Rank
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Answer, Instance, Score
 from fusesearch.evaluation.statistics import estimate
@@ -33,7 +33,6 @@ from fusesearch.localizers.ranker.answer import Ranked, Ranking, by_probability
 from fusesearch.localizers.ranker.features import Candidate
 from fusesearch.localizers.ranker.trees import COLUMNS, GROUPS, Model, group_of, log_odds, read_models
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
-from fusesearch.training.ranking import Floats, collect, folds_of, ranked, train, with_files
 
 Tables = dict[str, pl.DataFrame]
 """Features of files and of functions."""
@@ -59,7 +58,7 @@ class Given:
     out: Path
 
 
-def evidence(given: Given, rank: Rank) -> dict[str, Any]:
+def evidence(given: Given, settings: Settings) -> dict[str, Any]:
     """The figures of SWE-bench Verified and Lite."""
     cases = read_cases({**given.sets, **{path.stem: path for path in given.also}}, given.repos, given.out)
     store = SnapshotStore(given.out / "snapshots")
@@ -70,7 +69,7 @@ def evidence(given: Given, rank: Rank) -> dict[str, Any]:
     evaluated = [
         row for row in rows if any(row.instance_id in cases.sets[name] for name in given.sets) and row.instance_id in had
     ]
-    ours = ranker(real, evaluated, rank) | {name: by_column(real, evaluated, name, column) for name, column in ALONE.items()}
+    ours = ranker(real, evaluated, settings) | {name: by_column(real, evaluated, name, column) for name, column in ALONE.items()}
     ours |= {name: free(name, evaluated, snapshots, given.out) for name in given.free}
     theirs = released(given.cosil, cases, given.repos, given.out)
     sets = {name: [row for row in cases.of(name) if row.instance_id in had] for name in given.sets}
@@ -88,16 +87,16 @@ def of_other_owners(table: pl.DataFrame, repos: Iterable[str]) -> pl.DataFrame:
     return table.filter(~pl.col("repo").str.split("/").list.first().is_in(owners))
 
 
-def ranker(real: Tables, evaluated: Sequence[Instance], rank: Rank) -> dict[str, System]:
+def ranker(real: Tables, evaluated: Sequence[Instance], settings: Settings) -> dict[str, System]:
     """The ranker's list and its own answer; in parts of the repositories, each by rankers that saw none of its owners."""
     rankings: dict[str, Ranking] = {}
     names = {row.instance_id for row in evaluated}
     tables = {level: rows.filter(pl.col("instance_id").is_in(names)) for level, rows in real.items()}
-    folds = {level: folds_of(rows, rank.folds) for level, rows in tables.items()}
-    for part in range(rank.folds):
+    folds = {level: folds_of(rows, settings.folds) for level, rows in tables.items()}
+    for part in range(settings.folds):
         inside = {level: rows.filter(folds[level] == part) for level, rows in tables.items()}
         repos = set(inside["file"]["repo"])
-        rankers = train({level: of_other_owners(rows, repos) for level, rows in real.items()}, rank, 0, {})
+        rankers = train({level: of_other_owners(rows, repos) for level, rows in real.items()}, settings, 0, {})
         models = {level: Model.of(rankers.document[level], columns) for level, columns in COLUMNS.items()}
         rankings |= rankings_of(inside, rankers.scores(inside), models)
     return systems_of(evaluated, rankings)

@@ -1,4 +1,10 @@
-"""``python -m experiments.evidence.weights``: the rankers that the package ships, from real fixes in local files.
+"""``python -m experiments.evidence.weights``: rankers from local files, those that the package ships or a checkout's own.
+
+Of what the stage ``split`` made of the repositories of a checkout::
+
+    python -m experiments.evidence.weights --repos data/repos \\
+        --instances data/splits/sft.parquet --instances data/splits/rl.parquet --to weights.json
+    FUSESEARCH_RANKER=weights.json fusesearch localize ...
 
 ``without_verified.json`` learned from no instance of SWE-bench Verified and is the one to use there as a baseline:
 ``FUSESEARCH_RANKER=experiments/evidence/without_verified.json``.
@@ -99,6 +105,10 @@ NOTHING_EACH = 4
 
 def main(
     repos: Annotated[Path, typer.Option(help="Folder of clones with full history, `owner__name.git`.", metavar="DIR")],
+    instances: Annotated[
+        list[Path] | None,
+        typer.Option(help="Instances with truth, as `split` writes them; may be repeated.", metavar="FILE"),
+    ] = None,
     issues: Annotated[list[Path] | None, typer.Option(help="Real issues with patches; may be repeated.", metavar="FILE")] = None,
     without: Annotated[list[Path] | None, typer.Option(help="Issues not to learn from, likewise.", metavar="FILE")] = None,
     histories: Annotated[
@@ -123,17 +133,17 @@ def main(
     import json
 
     from experiments.evidence.cases import in_order, read_cases
-    from fusesearch.core.config import Rank
-    from fusesearch.core.storage import write_text
+    from experiments.evidence.trainer import Settings, collect, described, train
+    from fusesearch.core.storage import read_instances, write_text
     from fusesearch.data.swe_bench import read_rows
     from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
-    from fusesearch.training.ranking import collect, described, train
 
     cases = read_cases({path.stem: path for path in [*(issues or []), *(judged or [])]}, repos, out)
     apart = {name for path in judged or [] for name in cases.sets[path.stem]}
     mined = [row for number, repo in enumerate(histories or []) for row in learned_from(repo, repos, number)]
+    own = [_of_code(row) for path in instances or [] for row in read_instances(path) if row.truth and not row.question]
     barred = {row["instance_id"] for path in without or [] for row in read_rows(path)}
-    rows = [row for row in [*in_order(cases.rows.values()), *mined] if row.instance_id not in barred]
+    rows = [row for row in [*in_order([*cases.rows.values(), *own]), *mined] if row.instance_id not in barred]
     tables = collect(rows, partial(instance_snapshot, SnapshotStore(out / "snapshots"), repos), out / "features")
     kept = set(tables["file"]["instance_id"])
     learned = [row for row in rows if row.instance_id in kept]
@@ -146,8 +156,12 @@ def main(
         "commits": sorted({f"{row.repo}@{row.base_commit[:12]}" for row in learned}),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
-    found = train(tables, Rank(), 0, about, trees, curves)
+    found = train(tables, Settings(), 0, about, trees, curves)
     write_text(to, json.dumps(found.document, separators=(",", ":")) + "\n")
+
+
+def _of_code(row: Instance) -> Instance:
+    return row.model_copy(update={"truth": code_of(row.truth)})
 
 
 def learned_from(repo: str, repos: Path, number: int) -> list[Instance]:

@@ -19,7 +19,6 @@ NEEDS = {
     "localize --model": "models",
     "localize --checkpoint": "train",
     "context": "",
-    "ask": "",
     "ask --model": "models",
     "ask --checkpoint": "train",
     "localizers": "",

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from experiments.evidence.cases import Cases, read_cases
@@ -10,8 +11,12 @@ from experiments.evidence.measures import best_readings, confidence_of, differen
 from experiments.evidence.page import results_page, texts_of
 from experiments.evidence.run import ALONE, OWN, RANKER, of_set, unseen
 from experiments.evidence.systems import RELEASED, System, free, released, scored
-from experiments.evidence.weights import fixes
+from experiments.evidence.trainer import described
+from experiments.evidence.weights import fixes, main
 from fusesearch.core.errors import DataError
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.core.storage import read_json, write_instances
+from fusesearch.localizers.ranker import models
 from fusesearch.localizers.ranker.trees import WEIGHTS
 from tests.fakes.git import committed
 from tests.fakes.training import snapshots_in
@@ -148,3 +153,50 @@ def test_fixes_are_commits_that_describe_a_bug_and_modify_a_function(tmp_path):
     (found,) = fixes("o/n", tmp_path, 10)
     assert found.problem_statement == "Fix the total of prices, which was two for every list"
     assert found.truth.functions == ["shop.py::total"]
+
+
+THINGS = ("invoice", "basket", "customer", "parcel", "refund", "voucher")
+
+
+def test_rankers_of_a_checkout_learn_from_its_instances_and_the_localizer_reads_them(tmp_path, monkeypatch):
+    for repo in ("red", "green"):
+        sources = {f"{thing}.py": "".join(f"def {verb}_{thing}(value):\n    return '{repo}' + str(value)\n\n\n"
+                                          for verb in ("open", "close", "count")) for thing in THINGS}  # fmt: skip
+        base = committed(tmp_path / f"repos/o{repo}__{repo}.git", sources)
+        rows = [
+            Instance(
+                instance_id=f"{repo}-{thing}", repo=f"o{repo}/{repo}", base_commit=base, patch="",
+                problem_statement=f"The {thing} is not counted\n\n`count_{thing}(1)` returns text",
+                provenance={"source": "synthetic"}, truth=Truth(files=[f"{thing}.py"], functions=[f"{thing}.py::count_{thing}"]),
+            )
+            for thing in THINGS
+        ]  # fmt: skip
+        write_instances(tmp_path / f"{repo}.parquet", rows)
+    given = {"instances": [tmp_path / "red.parquet", tmp_path / "green.parquet"], "out": tmp_path / "out"}
+    main(tmp_path / "repos", **given, to=tmp_path / "weights.json")
+    found = read_json(tmp_path / "weights.json")
+    assert found["provenance"] | {"commits": [], "date": ""} == {
+        "issues": 12, "sources": {"synthetic": 12}, "repositories": {"ogreen/green": 6, "ored/red": 6}, "sets": {},
+        "texts": {"issue": 12}, "commits": [], "date": "",
+        "calibration": {"issues": 12, "sources": {"synthetic": 12}, "repositories": {"ogreen/green": 6, "ored/red": 6}},
+    }  # fmt: skip
+    tables = {level: [*(tmp_path / "out/features").glob(f"*.{level}.parquet")] for level in ("file", "function")}
+    assert {level: sum(pl.read_parquet(path)["label"].sum() for path in paths) for level, paths in tables.items()} == {
+        "file": 12, "function": 12,
+    }  # fmt: skip
+    assert all(pl.read_parquet(path)["file_history_recent"].is_nan().all() for path in tables["function"])  # it planted the fault
+    made = {path: path.stat().st_mtime_ns for path in tables["file"]}
+    main(tmp_path / "repos", **given, to=tmp_path / "again.json")
+    assert {path: path.stat().st_mtime_ns for path in made} == made, "features are kept for a run that goes on"
+    assert (tmp_path / "again.json").read_text() == (tmp_path / "weights.json").read_text()
+    monkeypatch.setenv("FUSESEARCH_RANKER", str(tmp_path / "weights.json"))
+    models.cache_clear()
+    assert len(models().file.trees) == len(models().function.trees) == 100
+    models.cache_clear()
+
+
+def test_the_model_file_says_the_licences_that_are_known():
+    rows = [Instance(instance_id=repo, repo=repo, base_commit="", patch="", problem_statement="", provenance={"licence": licence})
+            for repo, licence in (("o/b", "MIT"), ("o/a", "Apache-2.0"), ("o/c", None))]  # fmt: skip
+    assert described(rows)["licences"] == {"o/a": "Apache-2.0", "o/b": "MIT"}
+    assert "licences" not in described(rows[2:])

@@ -188,7 +188,6 @@ def calls(world):
         "context": ["context", ISSUE, "--repo", "tree"],
         "localizers": ["localizers"],
         "install": ["install", "--help"],
-        "ask": ask,
         "ask --model": [*ask, *model],
         "ask --checkpoint": [*ask, *checkpoint],
         "view": ["view", "trajectory.json", "--out", "page.html"],

@@ -12,7 +12,7 @@ from fusesearch.core.config.data import Filter, Mine, Split
 from fusesearch.core.config.episodes import Evaluate, Report
 from fusesearch.core.config.searching import Agent, Tools
 from fusesearch.core.config.section import Section, parse_section
-from fusesearch.core.config.training import Compute, Grpo, Match, ModelSection, Rank, Select, Sft, Synthesize, Teacher
+from fusesearch.core.config.training import Compute, Grpo, ModelSection, Select, Sft, Synthesize, Teacher
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.presets import NO_PRESET
 
@@ -29,8 +29,6 @@ class Params(Section):
     filter: Filter = Filter()
     split: Split = Split()
     teacher: Teacher = Teacher()
-    rank: Rank = Rank()
-    match: Match = Match()
     synthesize: Synthesize = Synthesize()
     select: Select = Select()
     model: ModelSection = ModelSection()

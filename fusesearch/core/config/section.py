@@ -21,7 +21,7 @@ S = TypeVar("S", bound=BaseModel)
 
 ADDED: dict[int, dict[str, dict[str, Any]]] = {
     2: {
-        "Agent": {"pre_search": "none", "sure": 0.8},
+        "Agent": {"pre_search": "none"},
         "Compute": {"ranks": 1},
         "Evaluate": {"agent": {}, "rollouts": "transformers"},
         "GitHubSource": {"questions": False},
@@ -39,21 +39,7 @@ ADDED: dict[int, dict[str, dict[str, Any]]] = {
     7: {"Grpo": {"tokens_per_pass": None}},
     8: {"Compute": {"ray_address": "", "verl_options": []}, "Grpo": {"engine": "trl", "verl_config": "search"}},
     9: {"Agent": {"encoder": "", "query_prefix": None}},
-    10: {
-        "Params": {
-            "match": {
-                "base": "",
-                "epochs": 1.0,
-                "negatives": 7,
-                "batch_size": 8,
-                "micro_batch": 2,
-                "learning_rate": 2e-5,
-                "warmup_ratio": 0.05,
-                "folds": 3,
-                "save_steps": 200,
-            }
-        }
-    },
+    10: {},  # was the section of a stage that is gone
     11: {"Split": {"without": []}},
 }
 """Params that a version of the schema added, by section, each with the value that all earlier runs had.

@@ -33,37 +33,6 @@ class Synthesize(Section):
     concurrency: int = Field(32, ge=1)
 
 
-class Rank(Section):
-    """Rankers that ask no model: gradient-boosted trees over candidate files and functions (LightGBM)."""
-
-    trees: int = Field(100, ge=1, description="at each level")
-    leaves: int = Field(7, ge=2, description="of a tree")
-    learning_rate: float = Field(0.05, gt=0)
-    min_leaf: int = Field(20, ge=1, description="fewest rows in a leaf")
-    l2: float = Field(5.0, ge=0, description="penalty on the values of leaves")
-    rows: float = Field(0.8, gt=0, le=1, description="share of the rows that a tree sees")
-    features: float = Field(0.4, gt=0, le=1, description="share of the features that a tree sees")
-    folds: int = Field(5, ge=2, description="parts of the repositories; each is scored by trees of the others, for calibration")
-    max_instances: int | None = Field(None, ge=1, description="most issues that are learned from, repositories taking turns")
-    max_held_out: int | None = Field(None, ge=1, description="most issues of the validation split that are scored, likewise")
-
-
-class Match(Section):
-    """A cross-encoder that reads issue and candidate, whose scores become columns of the rankers; off without a base."""
-
-    base: str = Field("", description="model that it starts from, as model.base; empty: the rankers stay those of rank")
-    epochs: float = Field(1.0, gt=0)
-    negatives: int = Field(7, ge=1, description="wrong candidates of the same issue beside a right one")
-    batch_size: int = Field(8, ge=1, description="lists of a right candidate and its negatives in a step")
-    micro_batch: int = Field(2, ge=1, description="lists in a pass")
-    learning_rate: float = Field(2e-5, gt=0)
-    warmup_ratio: float = Field(0.05, ge=0, le=1)
-    folds: int = Field(
-        3, ge=2, description="parts of the owners; the trees see scores of a cross-encoder that learned from the others"
-    )
-    save_steps: int = Field(200, ge=1, description="steps between saved states that a killed run goes on from")
-
-
 class Select(Section):
     """Dual-metric filtering: F1 >= rho_F and e >= rho_e (FuseSearch equation 5)."""
 

@@ -34,10 +34,5 @@ def ranking_of(
 
 def ranking_in(issue: str, index: Index, least: int = 0) -> Ranking:
     """As :func:`ranking_of`, of an open index."""
-    file, function, reranker = models()
-    found = candidates_of(issue, index)
-    if reranker is not None:
-        from fusesearch.localizers.ranker.reranker import reranker_in
-
-        reranker_in(reranker).add(issue, found, index)
-    return rank(found, file, function, least)
+    file, function = models()
+    return rank(candidates_of(issue, index), file, function, least)

@@ -21,9 +21,6 @@ NAMED = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "ow
 FORMS = ("lexicon", "lexicon_gap", "lexicon_rank")
 """What the lexicon says (:mod:`fusesearch.localizers.ranker.lexicon`): score, distance from the highest, reciprocal rank."""
 
-RERANKED = ("reranker", "reranker_gap", "reranker_rank")
-"""The same of what a cross-encoder says (:mod:`fusesearch.localizers.ranker.reranker`), where there is one."""
-
 FILE_COLUMNS = (
     *SCORES, "rank", "title_rank", "best_function", "best_function_rank", "top_functions", "coverage",
     "path_words", "path_title", "path_share", "stem_title", "stem_named", "stem_word",
@@ -54,11 +51,6 @@ FUNCTION_COLUMNS = (
 )  # fmt: skip
 """Columns of a function; ``file_`` columns are those of its file."""
 
-WITH_RERANKER = {
-    "file": (*FILE_COLUMNS, *RERANKED, *(f"function_{name}" for name in RERANKED)),
-    "function": (*FUNCTION_COLUMNS, *RERANKED, *(f"file_{name}" for name in RERANKED)),
-}
-"""The columns by level where a cross-encoder reads the candidates, too."""
 _COMMON = ("get", "set", "run", "main", "append", "join", "format", "items", "update", "copy")
 
 

@@ -169,17 +169,16 @@ def add_lexicon(issue: str, files: Sequence[Candidate], functions: Sequence[Cand
     """Add the columns of the lexicon to candidates, which are best first by the sum set by hand."""
     texts = candidate_texts(files[:FILES], functions[:FUNCTIONS], index)
     scores = lexicon().scores(issue_text(issue), [*texts[0], *texts[1]])
-    add_columns(FORMS, scores[: len(texts[0])], scores[len(texts[0]) :], files, functions)
+    add_columns(scores[: len(texts[0])], scores[len(texts[0]) :], files, functions)
 
 
 def add_columns(
-    names: Sequence[str],
     summaries: Sequence[float | None],
     bodies: Sequence[float | None],
     files: Sequence[Candidate],
     functions: Sequence[Candidate],
 ) -> None:
-    """Add the columns ``names``: the :func:`forms` of scores of the first files (``summaries``) and functions (``bodies``).
+    """Add the columns :data:`FORMS` of the scores of the first files (``summaries``) and functions (``bodies``).
 
     A file has those of its summary and of its best function, a function its own and those of its file's summary.
     """
@@ -189,9 +188,9 @@ def add_columns(
             best[function.path] = max(score, best.get(function.path, -math.inf))
     of_file = dict(zip([file.path for file in files], forms(summaries), strict=False))
     for file, found in zip(files, forms([best.get(file.path) for file in files]), strict=True):
-        file.columns |= dict(zip(names, of_file.get(file.path, UNKNOWN), strict=True))
-        file.columns |= {f"function_{name}": value for name, value in zip(names, found, strict=True)}
+        file.columns |= dict(zip(FORMS, of_file.get(file.path, UNKNOWN), strict=True))
+        file.columns |= {f"function_{name}": value for name, value in zip(FORMS, found, strict=True)}
     for function, found in zip(functions, forms([*bodies, *[None] * (len(functions) - len(bodies))]), strict=True):
-        function.columns |= dict(zip(names, found, strict=True))
+        function.columns |= dict(zip(FORMS, found, strict=True))
         of_its_file = of_file.get(function.path, UNKNOWN)
-        function.columns |= {f"file_{name}": value for name, value in zip(names, of_its_file, strict=True)}
+        function.columns |= {f"file_{name}": value for name, value in zip(FORMS, of_its_file, strict=True)}

@@ -2,12 +2,10 @@
 
 A model file has one model per level::
 
-    {"version": 2, "provenance": {...}, "file": MODEL, "function": MODEL, "reranker": NAME}
+    {"version": 2, "provenance": {...}, "file": MODEL, "function": MODEL}
     MODEL = {"columns": [names], "trees": [TREE], "calibration": {"python": CURVE, "other": CURVE}, "file_share": 0.0}
     CURVE = [constant, weight of the log-odds, weight of the score]
     TREE = {"column": [...], "threshold": [...], "left": [...], "right": [...], "missing_left": [...], "value": [...]}
-
-``reranker`` is there where the columns are :data:`WITH_RERANKER`: the folder of the cross-encoder, beside the file.
 
 Inner nodes of a tree have parallel lists; a child that is not negative is a node, a negative one the leaf ``-child - 1`` of
 ``value``. Node 0 is the root; a tree without nodes is its only leaf. A value goes left if it is at most the threshold, and NaN
@@ -27,7 +25,7 @@ from typing import Any, NamedTuple
 
 from fusesearch.code.spans import is_python
 from fusesearch.core.errors import ArtifactError
-from fusesearch.localizers.ranker.columns import FILE_COLUMNS, FUNCTION_COLUMNS, WITH_RERANKER
+from fusesearch.localizers.ranker.columns import FILE_COLUMNS, FUNCTION_COLUMNS
 
 VERSION = 2
 COLUMNS = {"file": FILE_COLUMNS, "function": FUNCTION_COLUMNS}
@@ -100,11 +98,10 @@ def log_odds(scores: Sequence[float]) -> list[float]:
 
 
 class Models(NamedTuple):
-    """Those of files and of functions, and the folder of the cross-encoder whose columns they have, if any."""
+    """Those of files and of functions."""
 
     file: Model
     function: Model
-    reranker: Path | None
 
 
 def read_models(path: Path) -> Models:
@@ -114,13 +111,12 @@ def read_models(path: Path) -> Models:
             data = json.loads(stored.read(MAX_BYTES))
         if data["version"] != VERSION:
             raise ValueError("it is of another version")
-        reranker = path.parent / Path(data["reranker"]).name if "reranker" in data else None
-        file, function = (Model.of(data[level], names) for level, names in (WITH_RERANKER if reranker else COLUMNS).items())
+        file, function = (Model.of(data[level], names) for level, names in COLUMNS.items())
     except OSError as error:
         raise ArtifactError(f"{path} cannot be read: {error.strerror or error}") from None
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise ArtifactError(f"{path} holds no models of this version: {error}") from None
-    return Models(file, function, reranker)
+    return Models(file, function)
 
 
 def from_lightgbm(dump: Mapping[str, Any]) -> list[dict[str, list[float]]]:

@@ -37,7 +37,7 @@ def test_lengths_and_settings_are_the_profiles_own(name):
     params = load_profile(name, ROOT)
     before, now = flat_params(params), flat_params(cut_down(params))
     changed = {key for key in now if before.get(key) != now[key]}
-    allowed = {*CUTS, "mine.packages", "model.base", "match.base"}
+    allowed = {*CUTS, "mine.packages", "model.base"}
     allowed |= {"grpo.engine"} if params.grpo.engine == "verl" else set()
     assert changed <= allowed | {"grpo.rollouts", "grpo.ahead", "grpo.micro_batch", "evaluate.rollouts", "compute.options"}
     assert {

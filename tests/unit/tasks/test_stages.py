@@ -44,7 +44,6 @@ def test_a_stage_shows_what_it_makes_and_its_function_exists(stage):
         ("split", {"split": {"benchmarks": ["FILE"]}}),
         ("split", {"split": {"without": ["FILE"]}}),
         ("sft", {"model": {"base": "FILE"}}),
-        ("match", {"match": {"base": "FILE"}}),
         ("evaluate", {"evaluate": {"cells": {"own": {"checkpoint": "FILE"}}}}),
         ("evaluate", {"agent": {"encoder": "FILE"}}),
     ],
@@ -59,7 +58,7 @@ def test_a_file_that_params_name_is_a_dependency_and_dvc_yaml_must_have_it(tmp_p
     assert str(tmp_path) in STAGES[stage].reads(known)
     with pytest.raises(ConfigError, match=f"does not have {tmp_path} among the deps of {stage}.*--write"):
         deps.check_files(STAGES[stage], known)
-    if stage in ("sft", "match", "evaluate"):
+    if stage in ("sft", "evaluate"):
         assert "owner/on-the-hub" not in STAGES[stage].reads(read("owner/on-the-hub"))
         deps.check_files(STAGES[stage], read("owner/on-the-hub"))
 
@@ -89,7 +88,6 @@ def test_a_change_of_an_import_that_dvc_yaml_does_not_know_is_found(tmp_path):
         ("sft", "fusesearch/agents/parsing.py"),
         ("filter", "fusesearch/core/presets.py"),
         ("evaluate", "fusesearch/localizers/bm25.py"),
-        ("rank", "fusesearch/localizers/ranker/features.py"),
     ],
 )
 def test_code_that_decides_a_stage_is_among_its_deps(monkeypatch, stage, decides):
@@ -188,7 +186,6 @@ def test_no_larger_profile_inherits_what_only_a_tiny_student_needs(name):
     assert params.grpo.warmup_steps == 0, "in the first step of a warm-up, the learning rate is 0"
     assert params.tools.concurrency is None
     assert params.agent.max_seconds
-    assert params.rank.max_instances != load_params(ROOT / "params.yaml").rank.max_instances
     assert (params.synthesize.answers, params.synthesize.turns) == (None, None)
     assert params.evaluate.concurrency >= 32 * params.compute.serve
 

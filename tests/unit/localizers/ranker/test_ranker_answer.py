@@ -18,7 +18,7 @@ from fusesearch.code.spans import FunctionSpan
 from fusesearch.core.caches import Caches
 from fusesearch.core.config import Agent
 from fusesearch.core.errors import ArtifactError
-from fusesearch.core.schema import Instance, Truth
+from fusesearch.core.schema import Instance
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.ranker import models, ranking_of
 from fusesearch.localizers.ranker.answer import rank
@@ -26,7 +26,6 @@ from fusesearch.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS
 from fusesearch.localizers.ranker.history import commits_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.localizer import RankerLocalizer
-from fusesearch.localizers.ranker.rows import rows_of
 from fusesearch.localizers.ranker.trees import COLUMNS, MOST, WEIGHTS, Model, from_lightgbm, log_odds, read_models
 from fusesearch.search.repository import Repository
 from tests.fakes.git import git, write
@@ -162,14 +161,6 @@ def test_a_shallow_clone_has_the_history_that_it_has(root: Path, tmp_path: Path)
         assert [found.files for found in commits_of(index)] == [["pkg/store.py"], sorted(FILES)]
 
 
-def test_rows_are_labelled_by_the_truth(root: Path):
-    truth = Truth(files=["pkg/fast.py"], functions=["pkg/fast.py::total"])
-    instance = Instance(instance_id="a", repo="a/b", base_commit="c", problem_statement="total is wrong", truth=truth)
-    rows = list(rows_of(instance, Repository(root), None))
-    assert {row.candidate for row in rows if row.label} == {"pkg/fast.py", "pkg/fast.py::total"}
-    assert {row.level for row in rows} == {"file", "function"}
-
-
 def localized(root: Path, issue: str, **setup):
     instance = Instance(instance_id="a", repo="a", base_commit="", problem_statement=issue)
     localizer = RankerLocalizer(Setup(None, Agent(), **setup))
@@ -219,7 +210,7 @@ def test_a_tree_without_code_has_no_answer(tmp_path: Path):
 
 
 def test_shipped_models_fit_the_features_and_are_small():
-    assert models().reranker is None
+    assert [*models().file.columns] == [*FILE_COLUMNS]
     assert WEIGHTS.stat().st_size < 1_000_000
 
 

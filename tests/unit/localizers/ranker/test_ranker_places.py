@@ -122,7 +122,7 @@ def test_what_running_text_has_by_chance_is_never_likely(column: str):
 
 
 def test_a_small_tree_is_surer_only_of_what_the_issue_names():
-    file, function, _ = read_models(WEIGHTS)
+    file, function = read_models(WEIGHTS)
     for columns, lower in (({"all": 1.0, "title": 1.0}, True), ({"all": 1.0, "title": 1.0, "path_named": 1.0}, False)):
         candidates = Candidates([Candidate("a.py", None, columns), Candidate("b.py", None, {})], [])
         plain, padded = (rank(candidates, file, function, least).files[0].probability for least in (0, FEW_FILES))

@@ -1,19 +1,19 @@
 """Rankers of candidates: what they learn, and that no repository is scored by what was learned from it."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from fusesearch.core.config import Rank
+from experiments.evidence.trainer import Settings, fit, fitted, folds_of, issues, out_of_fold, predict, ranked, train
 from fusesearch.core.errors import DataError
 from fusesearch.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS
 from fusesearch.localizers.ranker.trees import Model
-from fusesearch.training.ranking import fit, fitted, folds_of, issues, out_of_fold, predict, ranked, train
 
 COLUMNS = ("signal", "noise")
-FEW = Rank(trees=20, min_leaf=2, folds=3)
+FEW = Settings(trees=20, min_leaf=2, folds=3)
 
 
 def table(repositories: int = 4, instances: int = 12, candidates: int = 8, signal: float = 1.0) -> pl.DataFrame:
@@ -52,7 +52,7 @@ def test_no_repository_is_scored_by_trees_that_saw_it():
     given = table()
     # in one repository the feature misleads: trees that saw only the others rank by it, and are wrong there
     wrong = given.with_columns(signal=pl.when(pl.col("repo") == "o/r0").then(-pl.col("signal")).otherwise(pl.col("signal")))
-    scores = out_of_fold(wrong, COLUMNS, FEW.model_copy(update={"folds": 4}), seed=0)
+    scores = out_of_fold(wrong, COLUMNS, replace(FEW, folds=4), seed=0)
     inside = (wrong["repo"] == "o/r0").to_numpy()
     assert right_first(wrong.filter(inside), scores[inside]) < 0.5
     assert right_first(wrong.filter(~inside), scores[~inside]) > 0.9

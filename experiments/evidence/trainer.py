@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,17 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fusesearch.core.config import Rank
 from fusesearch.core.errors import DataError, RepositoryError
 from fusesearch.core.schema import Instance
-from fusesearch.core.storage import Progress, replacing, silent
+from fusesearch.core.storage import replacing
 from fusesearch.core.text import safe_name
-from fusesearch.evaluation.calibration import calibration
-from fusesearch.evaluation.protocols import code_of
-from fusesearch.evaluation.quality import summarize_level
-from fusesearch.localizers.ranker.columns import RERANKED, WITH_RERANKER
-from fusesearch.localizers.ranker.rows import rows_of
-from fusesearch.localizers.ranker.trees import COLUMNS, GROUPS, VERSION, Model, from_lightgbm, group_of, log_odds
+from fusesearch.localizers.ranker.features import candidates_of
+from fusesearch.localizers.ranker.index import Index
+from fusesearch.localizers.ranker.trees import COLUMNS, GROUPS, VERSION, from_lightgbm, group_of, log_odds
 
 if TYPE_CHECKING:
     import lightgbm
@@ -46,22 +42,53 @@ DOUBT = 1.0
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Settings:
+    """How trees are grown: LightGBM's names in brackets."""
+
+    trees: int = 100
+    """At each level (``num_iterations``)."""
+    leaves: int = 7
+    """Of a tree (``num_leaves``)."""
+    learning_rate: float = 0.05
+    min_leaf: int = 20
+    """Fewest rows in a leaf (``min_data_in_leaf``)."""
+    l2: float = 5.0
+    """Penalty on the values of leaves (``lambda_l2``)."""
+    rows: float = 0.8
+    """Share of the rows that a tree sees (``bagging_fraction``)."""
+    features: float = 0.4
+    """Share of the features that a tree sees (``feature_fraction``)."""
+    folds: int = 5
+    """Parts of the repositories; each is scored by trees of the others, for calibration."""
+
+
 def tables_of(instance: Instance, repository: Repository, index: Path | None) -> dict[str, pl.DataFrame]:
-    """The rows of one instance by level; ``index`` is the folder of the ranker's index."""
+    """The candidates of one instance by level, best first by the sum set by hand; ``index`` is the folder of the ranker's index.
+
+    A modified file or function that is not a candidate has no row, so recall can stay below 1.
+    """
     import polars as pl
 
-    found: dict[str, list[tuple[Any, ...]]] = {level: [] for level in COLUMNS}
-    for row in rows_of(instance, repository, index):
-        found[row.level].append((instance.instance_id, instance.repo, row.candidate, row.label, *row.features))
+    truth = instance.truth
+    if truth is None:
+        raise ValueError(f"{instance.instance_id} has no truth")
+    with Index(repository, index) as opened:
+        found = candidates_of(instance.problem_statement, opened)
     about = {"instance_id": pl.String, "repo": pl.String, "candidate": pl.String, "label": pl.Int8}
+    levels = {"file": (found.files, truth.files), "function": (found.functions, truth.functions)}
     return {
-        level: pl.DataFrame(rows, schema={**about, **dict.fromkeys(COLUMNS[level], pl.Float32)}, orient="row")
-        for level, rows in found.items()
+        level: pl.DataFrame(
+            [(instance.instance_id, instance.repo, one.entity, int(one.entity in right), *one.row()) for one in candidates],
+            schema={**about, **dict.fromkeys(COLUMNS[level], pl.Float32)},
+            orient="row",
+        )
+        for level, (candidates, right) in levels.items()
     }
 
 
 def collect(
-    instances: Sequence[Instance], repositories: Callable[[Instance], Repository], folder: Path, progress: Progress = silent
+    instances: Sequence[Instance], repositories: Callable[[Instance], Repository], folder: Path
 ) -> dict[str, pl.DataFrame]:
     """The rows of all instances by level. Those of each instance are kept in ``folder``, so that a killed run goes on.
 
@@ -70,7 +97,7 @@ def collect(
     import polars as pl
 
     found: dict[str, list[pl.DataFrame]] = {level: [] for level in COLUMNS}
-    for done, instance in enumerate(instances, 1):
+    for instance in instances:
         kept = {level: folder / f"{safe_name(instance.instance_id)}.{level}.parquet" for level in COLUMNS}
         if not all(path.exists() for path in kept.values()):
             try:
@@ -83,23 +110,12 @@ def collect(
                     tables[level].write_parquet(temporary)
         for level, path in kept.items():
             found[level].append(pl.read_parquet(path))
-        progress(done, len(instances))
     if not found["file"]:
         raise DataError(f"none of {len(instances)} instances has a snapshot")
     return {level: pl.concat(tables) for level, tables in found.items()}
 
 
-def round_robin(instances: Iterable[Instance], most: int | None) -> list[Instance]:
-    """At most ``most`` instances, the first of every repository before the second of any."""
-    number: Counter[str] = Counter()
-    turns = []
-    for instance in instances:
-        turns.append((number[instance.repo], instance))
-        number[instance.repo] += 1
-    return [instance for _, instance in sorted(turns, key=lambda turn: turn[0])][:most]
-
-
-def fit(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int) -> lightgbm.Booster:
+def fit(table: pl.DataFrame, columns: Sequence[str], settings: Settings, seed: int) -> lightgbm.Booster:
     """Trees that give the right candidates of an issue higher scores than the others.
 
     Issues none of whose candidates is right teach what says little. Raises :class:`DataError` where all are such.
@@ -108,27 +124,28 @@ def fit(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int) -> l
 
     if not table["label"].max():
         raise DataError("no issue has a right candidate: there is nothing to learn from")
-    settings = {
-        "objective": "binary", "learning_rate": rank.learning_rate, "num_leaves": rank.leaves, "min_data_in_leaf": rank.min_leaf,
-        "feature_fraction": rank.features, "bagging_fraction": rank.rows, "bagging_freq": 1, "lambda_l2": rank.l2,
-        "seed": seed, "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbosity": -1,
+    asked = {
+        "objective": "binary", "seed": seed, "learning_rate": settings.learning_rate,
+        "num_leaves": settings.leaves, "min_data_in_leaf": settings.min_leaf, "lambda_l2": settings.l2,
+        "feature_fraction": settings.features, "bagging_fraction": settings.rows, "bagging_freq": 1,
+        "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbosity": -1,
     }  # fmt: skip
     data = lightgbm.Dataset(
         table.select(columns).to_numpy(), table["label"].to_numpy(), group=lengths(table), feature_name=[*columns]
     )
-    return lightgbm.train(settings, data, rank.trees)
+    return lightgbm.train(asked, data, settings.trees)
 
 
 def out_of_fold(
-    table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int, learned: Collection[str] | None = None
+    table: pl.DataFrame, columns: Sequence[str], settings: Settings, seed: int, learned: Collection[str] | None = None
 ) -> Floats:
     """Scores of all rows, each by trees that saw nothing of its fold, of all issues or of those ``learned`` from."""
-    folds = folds_of(table, rank.folds)
+    folds = folds_of(table, settings.folds)
     teaches = _of(table, learned)
     scores = np.zeros(len(table))
     for held_out in np.unique(folds):
         inside = folds == held_out
-        booster = fit(table.filter(~inside & teaches), columns, rank, seed)
+        booster = fit(table.filter(~inside & teaches), columns, settings, seed)
         scores[inside] = predict(booster, table.filter(inside), columns)
     return scores
 
@@ -148,10 +165,9 @@ def folds_of(table: pl.DataFrame, count: int) -> NDArray[np.int_]:
     return np.array([fold[name] for name in table[key]])
 
 
-def predict(booster: lightgbm.Booster, table: pl.DataFrame, columns: Sequence[str], trees: int | None = None) -> Floats:
-    """Scores of the rows, by the first ``trees`` if not by all."""
-    rows = table.select(columns).to_numpy()
-    return np.asarray(booster.predict(rows, raw_score=True, num_iteration=trees, num_threads=1), dtype=float)
+def predict(booster: lightgbm.Booster, table: pl.DataFrame, columns: Sequence[str]) -> Floats:
+    """Scores of the rows."""
+    return np.asarray(booster.predict(table.select(columns).to_numpy(), raw_score=True, num_threads=1), dtype=float)
 
 
 @dataclass(frozen=True)
@@ -161,26 +177,15 @@ class Rankers:
     boosters: Mapping[str, lightgbm.Booster]
     document: dict[str, Any]
 
-    def scores(self, tables: Mapping[str, pl.DataFrame], trees: int | None = None) -> dict[str, Floats]:
-        """Scores of the rows of tables by all trees, or by the first ``trees``."""
-        columns = {level: self.document[level]["columns"] for level in self.boosters}
-        found = {level: predict(booster, tables[level], columns[level], trees) for level, booster in self.boosters.items()}
+    def scores(self, tables: Mapping[str, pl.DataFrame]) -> dict[str, Floats]:
+        """Scores of the rows of tables."""
+        found = {level: predict(booster, tables[level], COLUMNS[level]) for level, booster in self.boosters.items()}
         return {**found, "function": with_files(tables, found, self.document["function"]["file_share"])}
-
-    def curve(self, tables: Mapping[str, Mapping[str, pl.DataFrame]], every: int = 20) -> list[dict[str, float]]:
-        """Share of the issues whose best file and function is right, by set of tables, as trees are added."""
-        steps = range(every, self.boosters["file"].num_trees() + 1, every)
-        rows: list[dict[str, float]] = [{"step": step} for step in steps]
-        for name, found in tables.items():
-            for row in rows:
-                scores = self.scores(found, int(row["step"]))
-                row |= {f"{name}_{level}": first_right(table, scores[level]) for level, table in found.items()}
-        return rows
 
 
 def train(
     tables: Mapping[str, pl.DataFrame],
-    rank: Rank,
+    settings: Settings,
     seed: int,
     provenance: Mapping[str, Any],
     learned: Collection[str] | None = None,
@@ -190,8 +195,7 @@ def train(
 
     Trees learn from the issues ``learned``, what a score means from those ``judged``; by default both from all.
     """
-    columns = WITH_RERANKER if RERANKED[0] in tables["file"].columns else COLUMNS
-    held_out = {level: out_of_fold(table, columns[level], rank, seed, learned) for level, table in tables.items()}
+    held_out = {level: out_of_fold(table, COLUMNS[level], settings, seed, learned) for level, table in tables.items()}
     teaches = {level: _of(table, learned) for level, table in tables.items()}
     ours = {level: table.filter(teaches[level]) for level, table in tables.items()}
     share = max(
@@ -199,11 +203,11 @@ def train(
         key=lambda share: first_right(ours["function"], with_files(tables, held_out, share)[teaches["function"]]),
     )
     held_out["function"] = with_files(tables, held_out, share)
-    boosters = {level: fit(table, columns[level], rank, seed) for level, table in ours.items()}
+    boosters = {level: fit(table, COLUMNS[level], settings, seed) for level, table in ours.items()}
     told = {level: _of(table, judged) for level, table in tables.items()}
     models = {
         level: {
-            "columns": [*columns[level]],
+            "columns": [*COLUMNS[level]],
             "trees": from_lightgbm(boosters[level].dump_model()),
             "calibration": fitted(table.filter(told[level]), held_out[level][told[level]]),
             "file_share": share if level == "function" else 0.0,
@@ -269,25 +273,6 @@ def _curve(issues: Sequence[tuple[Floats, Floats]]) -> list[float]:
 
     weights = minimize(loss, start, jac=True, bounds=[(None, None), (0, None), (0, None)]).x
     return [round(float(weight), 4) for weight in weights]
-
-
-def figures(rankers: Rankers, tables: Mapping[str, pl.DataFrame], instances: Iterable[Instance]) -> dict[str, Any]:
-    """What rankers are worth on issues that they did not learn from: ranked metrics, and ``calibration`` of the first file."""
-    scores = rankers.scores(tables)
-    order = {level: ranked(table, scores[level]) for level, table in tables.items()}
-    truths = {row.instance_id: code_of(row.truth) for row in instances if row.truth and row.instance_id in order["file"]}
-    found: dict[str, Any] = {"issues": len(truths)}
-    for level in tables:
-        pairs = [([name for name, _ in order[level].get(key, ())], getattr(truth, f"{level}s")) for key, truth in truths.items()]
-        summary = summarize_level(pairs)
-        found |= {f"{level}_{name}": summary[name] for name in ("recall@1", "recall@5", "mrr")}
-    model = Model.of(rankers.document["file"], rankers.document["file"]["columns"])
-    sure = {
-        key: model.probability(group_of(files[0][0]), log_odds([score for _, score in files])[0], files[0][1])
-        for key, files in order["file"].items()
-    }
-    found["calibration"] = calibration((sure[key], order["file"][key][0][0] in truth.files) for key, truth in truths.items())
-    return found
 
 
 def described(instances: Sequence[Instance]) -> dict[str, Any]:
