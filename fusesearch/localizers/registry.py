@@ -54,11 +54,6 @@ LOCALIZERS = {
         "the same, always five files and ten functions",
         asks_model=False,
     ),
-    "routing": Entry(
-        "fusesearch.localizers.routing:RoutingLocalizer",
-        "the ranker alone where it is sure; elsewhere a model reads its first five files and chooses",
-        pre_search=False,
-    ),
     "lexical": Entry(
         "fusesearch.localizers.lexical.localizer:LexicalLocalizer",
         "clues of the issue, searched and ranked; the scripted teacher",

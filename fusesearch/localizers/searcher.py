@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 SETTINGS = "fusesearch.json"
 """Written beside a checkpoint by training: the tool limits and loop settings it was trained with."""
+GONE = {"sure", "timeout_seconds"}
+"""Settings that the file of an older checkpoint can have and that mean nothing any more."""
 
 
 @dataclass(frozen=True)
@@ -208,8 +210,7 @@ def settings_of(checkpoint: Path) -> tuple[Tools, Agent]:
     advice = "get the checkpoint again, or delete the file to search with the usual limits"
     try:
         data = read_json(path) if path.is_file() else {}
-        given = ({k: v for k, v in data.get(section, {}).items() if v is not None} for section in ("tools", "agent"))
-        tools, agent = Tools.model_validate(next(given)), Agent.model_validate(next(given))
+        tools, agent = Tools.model_validate(_known(data, "tools")), Agent.model_validate(_known(data, "agent"))
         spec_named(agent.toolset)
     except (ArtifactError, ConfigError) as error:
         raise ArtifactError(f"{error}: {advice}" if str(path) in str(error) else f"{path}: {error}: {advice}") from None
@@ -217,6 +218,11 @@ def settings_of(checkpoint: Path) -> tuple[Tools, Agent]:
         reason = first_fault(error) if isinstance(error, ValidationError) else "it is not a JSON object"
         raise ArtifactError(f"{path} does not hold tool limits and loop settings ({reason}): {advice}") from None
     return tools, agent
+
+
+def _known(data: Any, section: str) -> dict[str, Any]:
+    """The settings of a section that have a value, without those of older versions."""
+    return {name: value for name, value in data.get(section, {}).items() if value is not None and name not in GONE}
 
 
 def localize(

@@ -22,7 +22,6 @@ NEEDS_MORE = ("oracle", "prior")  # the truth, other questions
 KEEPS = {
     "ranker": "index",
     "ranker-list": "index",
-    "routing": "index",
     "locagent": "graphs",
     "orcaloca": "graphs",
     "swerank": "vectors",
