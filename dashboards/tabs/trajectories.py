@@ -170,5 +170,5 @@ def _found(shown: Sequence[Shown]) -> Table:
 def _hit(wanted: Wanted | None) -> str:
     if wanted is None:
         return ABSENT
-    seen = f"first shown by call {wanted.first.call}" if wanted.first else "never shown"
+    seen = f"first shown by call {wanted.first.name}" if wanted.first else "never shown"
     return f"✓ answered, place {wanted.rank}; {seen}" if wanted.rank else f"✗ not answered; {seen}"

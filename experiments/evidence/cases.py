@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fusesearch.code.languages import language_of
-from fusesearch.code.spans import is_python
+from fusesearch.code.reader import language_of
 from fusesearch.core.errors import DataError, RepositoryError
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.core.storage import Journal
@@ -73,4 +72,4 @@ def language(row: Instance) -> str:
     """The language of the first file that an instance with a truth modifies."""
     assert row.truth is not None  # noqa: S101
     path = row.truth.files[0]
-    return "python" if is_python(path) else language_of(path) or "other"
+    return language_of(path) or "other"

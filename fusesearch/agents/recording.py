@@ -69,11 +69,10 @@ async def record(
 
 
 def conclusion(answer: Answer, last: Completion | None = None) -> tuple[StopReason, Answer | None]:
-    """How an episode ends with ``answer``. It counts if it names a location to modify or has the text of a question's answer, and
-    has no ``outcome``, which says why there is no answer.
+    """How an episode ends with ``answer``. It counts if it names a location to modify or has the text of a question's answer.
 
     ``last`` is the message that it was read from: if that was cut, this is why there is no answer.
     """
-    counts = bool(answer.modify or answer.text) and not answer.outcome
+    counts = bool(answer.modify or answer.text)
     stop = "answer" if counts else _CUT.get(last.finish_reason, "no_answer") if last else "no_answer"
-    return stop, answer if counts or answer.related or answer.text else None
+    return stop, answer if counts or answer.related else None

@@ -30,7 +30,7 @@ def ask(
     checkpoint: choices.CheckpointOption = None,
     localizer: Annotated[
         str | None,
-        typer.Option(help="By default code-answers, or with a model fusesearch; or closed-book, rag, ircot.", metavar="NAME"),
+        typer.Option(help="By default fusesearch; or closed-book, rag, ircot.", metavar="NAME"),
     ] = None,
     tools: Annotated[
         ToolsName,
@@ -47,20 +47,16 @@ def ask(
     temperature: choices.TemperatureOption = None,
     help_all: choices.HelpAllOption = False,
 ) -> None:
-    """Answer a question about the code in DIR.
+    """Let a model answer a question about the code in DIR.
 
-    Only reads DIR: it changes and runs nothing. Without a model, questions like the first four have answers, in any words, for
-    Python. Where the code does not settle the answer, candidates are listed; for any other question, passages to read.
+    Only reads DIR: it changes and runs nothing. Without a model, `fusesearch context NAME` shows where a name is defined, who
+    calls it and which tests name it.
 
     ```
-    fusesearch ask 'who calls run_episode?'
-    fusesearch ask 'where is shop.cart.find defined?'
-    fusesearch ask 'what is the default of limit in shop.cart.find?'
-    fusesearch ask 'what overrides Cart.total?'
     fusesearch ask 'How are results cached?' --model qwen3 --base-url http://host:8000/v1
     ```
 
-    Exit codes: 0 an answer, 3 no answer (candidates and passages too), 1 a failure, 2 a wrong option.
+    Exit codes: 0 an answer, 3 no answer, 1 a failure, 2 a wrong option.
     """
     from fusesearch.cli import report
     from fusesearch.localizers.searcher import SearchOptions, choose_answerer, instance_of

@@ -38,9 +38,6 @@ def evaluate(
     clone_url: Annotated[
         str | None, typer.Option(help="Remote to clone from instead, such as https://github.com/{repo}.git", metavar="URL")
     ] = None,
-    alternatives: Annotated[
-        Path | None, typer.Option(help="JSONL of other answers that count as correct.", metavar="FILE")
-    ] = None,
     max_instances: Annotated[
         int | None, typer.Option(help="Evaluate only a random sample of this size.", min=1, metavar="N")
     ] = None,
@@ -82,8 +79,7 @@ def evaluate(
 
     given = {"localizer": localizer, "instances": instances, "model": model, "base_url": base_url, "encoder": encoder}
     wanted = _from_file(grid, given, runs, concurrency) if grid else _from_options(
-        localizer or [], instances, {"repos": repos, "clone_url": clone_url, "alternatives": alternatives,
-        "max_instances": max_instances}, model, base_url,
+        localizer or [], instances, {"repos": repos, "clone_url": clone_url, "max_instances": max_instances}, model, base_url,
         {"runs": runs, "concurrency": concurrency, "agent": {"encoder": encoder} if encoder else None},
     )  # fmt: skip
     with (

@@ -37,7 +37,6 @@ def localize(
     encoder: choices.EncoderOption = None,
     top: Annotated[int | None, typer.Option(help="Files to show; 5 by default.", min=1, max=100, metavar="N")] = None,
     format: Annotated[Format, typer.Option(help="How to print it.", show_default=False)] = Format.text,
-    explain: Annotated[bool, typer.Option("--explain", help="Also say which call led to each location.", hidden=True)] = False,
     save: Annotated[Path | None, typer.Option(help="Also write the trajectory here.", metavar="FILE", hidden=True)] = None,
     mode: choices.ModeOption = choices.ModeName.parallel,
     calls_per_turn: choices.CallsOption = None,
@@ -77,7 +76,7 @@ def localize(
     searcher = choose(options)
     trajectory = run_and_save(instance, repository, searcher, save, quiet=format is Format.json)
     report.raise_on_failure(trajectory)
-    found = report.Report.of(trajectory, repository, explained=explain)
+    found = report.Report.of(trajectory, repository)
     if format is Format.json:
         print_json(found.as_json())
     else:

@@ -29,6 +29,7 @@ def localizers(format: Annotated[Format, typer.Option(help="How to print the lis
 
     table = Table("localizer", "model", "for", "how it searches", box=None, header_style="bold")
     for name, entry in LOCALIZERS.items():
-        use = "evaluate" if entry.bound else "localize" if not entry.questions else "both" if entry.issues else "ask"
+        asked = "ask" if entry.asks_model else "evaluate"
+        use = "evaluate" if entry.bound else "localize" if not entry.questions else "both" if entry.issues else asked
         table.add_row(name, "asked" if entry.asks_model else "none", use, entry.summary)
     Console().print(table)

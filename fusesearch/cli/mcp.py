@@ -75,8 +75,8 @@ def mcp(
 ) -> None:
     """Serve the localizer over MCP.
 
-    Its tools are `localize`, `context` and `ask`. They only read DIR: they change and run nothing, and clients cannot add
-    directories. Over HTTP clients need a token: FUSESEARCH_MCP_TOKEN, or a new one, which is printed.
+    Its tools are `localize`, `context` and, with a model, `ask`. They only read DIR: they change and run nothing, and clients
+    cannot add directories. Over HTTP clients need a token: FUSESEARCH_MCP_TOKEN, or a new one, which is printed.
 
     ```
     fusesearch mcp --root .

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fusesearch.core.errors import InfrastructureError
@@ -14,7 +14,6 @@ from fusesearch.search.repository import Repository
 
 if TYPE_CHECKING:
     from fusesearch.core.schema import Context, Trajectory
-    from fusesearch.reporting.episodes.explain import Explanation
 
 
 SIGNATURE_CHARS = 110
@@ -30,41 +29,28 @@ def raise_on_failure(trajectory: Trajectory) -> None:
 
 @dataclass(frozen=True)
 class Report:
-    """The fields of an answer with line spans where known, and what the search cost.
-
-    ``explanations`` lists the calls that showed each location, those to modify first; None unless requested.
-    """
+    """The fields of an answer with line spans where known, and what the search cost."""
 
     modify: list[Fields]
     related: list[Fields]
     cost: dict[str, Any]
-    explanations: Sequence[Explanation] | None = None
     confidence: float | None = None
     places: Sequence[Fields] = ()
 
     @classmethod
-    def of(cls, trajectory: Trajectory, repository: Repository, *, explained: bool = False) -> Report:
+    def of(cls, trajectory: Trajectory, repository: Repository) -> Report:
         """Report of a finished episode over ``repository``."""
         answer = trajectory.answer.model_dump(mode="json") if trajectory.answer else {}
-        found = cls.of_fields(answer, cost(trajectory), repository)
-        if not explained:
-            return found
-        from fusesearch.reporting.episodes.explain import Target, explain
-
-        targets = [
-            Target(one["path"], one["function"], [one["lines"]] if one["lines"] else [])
-            for one in [*found.modify, *found.related]
-        ]
-        return replace(found, explanations=explain(trajectory, targets))
+        return cls.of_fields(answer, cost(trajectory), repository)
 
     @classmethod
     def of_fields(cls, answer: Fields, cost: dict[str, Any], repository: Repository) -> Report:
         """Report of the fields of an answer, without lines and signatures."""
         whole = located(answer, repository)
-        return cls(whole["modify"], whole["related"], cost, None, whole.get("confidence"), whole["places"])
+        return cls(whole["modify"], whole["related"], cost, whole.get("confidence"), whole["places"])
 
     def as_json(self) -> dict[str, Any]:
-        """``outcome``, ``modify`` and ``related`` (path, function, lines), ``trajectory`` (cost), and ``explain`` if requested.
+        """``outcome``, ``modify`` and ``related`` (path, function, lines), and ``trajectory`` (cost).
 
         ``outcome`` is ``answer``, ``too_little`` (the issue names nothing that is here) or ``no_answer``. The ranker adds
         ``places``: files with their best functions. ``modify`` is the set with the highest expected F1.
@@ -79,22 +65,18 @@ class Report:
         }
         if self.confidence is not None:
             report["confidence"] = self.confidence
-        if self.explanations is not None:
-            rows = [explanation.as_json() for explanation in self.explanations]
-            report["explain"] = {"modify": rows[: len(self.modify)], "related": rows[len(self.modify) :]}
         return report
 
     def as_text(self, seconds: float | None = None) -> str:
         """Ranked locations, then related context, then one line of cost. ``seconds`` replace those of the search alone."""
-        why = self.explanations or []
         if self.places:
             parts = _by_file(self.places)
         elif self.modify:
-            parts = ["Locations to modify", *_rows(self.modify, why[: len(self.modify)], ranked=True)]
+            parts = ["Locations to modify", *_rows(self.modify, ranked=True)]
         else:
             parts = [f"No answer: {TOO_LITTLE if self._says_little else ended(self.cost)}."]
         if self.related:
-            parts += ["", "Related context", *_rows(self.related, why[len(self.modify) :], ranked=False)]
+            parts += ["", "Related context", *_rows(self.related, ranked=False)]
         return "\n".join([*parts, "", _summary(self.cost, seconds)])
 
     @property
@@ -105,16 +87,14 @@ class Report:
 def answer_json(trajectory: Trajectory) -> dict[str, Any]:
     """The answer of a question: its ``outcome``, its ``values``, its whole ``text``, and ``trajectory`` (cost).
 
-    ``outcome`` is ``answer``, ``candidates`` (the code does not settle which), ``passages`` (to read) or ``no_answer``.
-    Candidates and passages are in ``related`` (path, function, lines).
+    ``outcome`` is ``answer`` or ``no_answer``.
     """
     from fusesearch.core.schema import Answer
 
     answer = trajectory.answer or Answer()
     return {
-        "outcome": answer.outcome or ("answer" if trajectory.stop == "answer" else "no_answer"),
+        "outcome": "answer" if trajectory.stop == "answer" else "no_answer",
         "values": answer.values,
-        "related": [location.model_dump(mode="json") for location in answer.related],
         "text": answer.text,
         "trajectory": cost(trajectory),
     }
@@ -127,7 +107,7 @@ def answer_text(trajectory: Trajectory, seconds: float | None = None) -> str:
 
     none = "the last message has none" if known["stop"] == "no_answer" else ended(known)
     answer = trajectory.answer or Answer()
-    text = f"No answer. {answer.text}" if answer.outcome else answer.text or f"No answer: {none}."
+    text = answer.text or f"No answer: {none}."
     return "\n".join([*map(printable, text.split("\n")), "", _summary(known, seconds)])
 
 
@@ -160,8 +140,8 @@ def cost(trajectory: Trajectory) -> dict[str, Any]:
     return about | tool_statistics(trajectory)
 
 
-def _rows(locations: Sequence[Fields], why: Sequence[Explanation], *, ranked: bool) -> list[str]:
-    """A line per location, followed by its explanation if there is one."""
+def _rows(locations: Sequence[Fields], *, ranked: bool) -> list[str]:
+    """A line per location, followed by its reasons if there are any."""
     places = [printable(f"{location['path']}{_span(location)}") for location in locations]
     width = max(map(len, places), default=0)
     lines: list[str] = []
@@ -170,8 +150,6 @@ def _rows(locations: Sequence[Fields], why: Sequence[Explanation], *, ranked: bo
         lines.append(f"{rank:>4} {place:<{width}}  {printable(location['function'] or '')}".rstrip())
         if reasons := location.get("reasons"):
             lines.append(f"       {printable('; '.join(reasons))}")
-        elif why:
-            lines += [f"       {printable(line)}" for line in why[index].as_text()]
     return lines
 
 

@@ -22,8 +22,8 @@ def truth(
     `added_files` and `added_functions` exist only after it. `unread` are files with a changed line in code that
     cannot be parsed: there, functions are unknown.
 
-    Finds functions in Python, JavaScript, TypeScript, Java, Go, Rust, C, C++, C#, Ruby, PHP, Kotlin, Swift and
-    Scala; other languages count as files only. A patch that changes only comments modifies no function.
+    Finds functions in Python and the languages of `fusesearch/code/other/languages.py`; files in other languages count
+    as files only. A patch that changes only comments modifies no function.
 
     ```
     fusesearch truth --repo sympy.git --base 3f8c2a1 --patch fix.diff

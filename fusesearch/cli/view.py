@@ -24,7 +24,6 @@ def view(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File to write; by default beside the trajectory.", metavar="FILE")] = None,
-    tree: Annotated[bool, typer.Option("--tree", help="The file is a search tree of GRPO, not a trajectory.")] = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Write an HTML page that shows an episode.
@@ -35,25 +34,18 @@ def view(
     ```
     fusesearch localize --repo . --issue issue.md --save trajectory.json
     fusesearch view trajectory.json --open
-    fusesearch view --tree artifacts/grpo/checkpoint/trees/0003-ID.json
     fusesearch view artifacts/evaluate/cells/sft/trajectories.jsonl --instance ID --truth data/splits/validation.parquet
     ```
     """
     import webbrowser
 
     from fusesearch.cli.episodes import read_episode, read_truth
-    from fusesearch.core.storage import read_json
     from fusesearch.reporting.episodes.page import page_of
     from fusesearch.reporting.episodes.rendering import render
-    from fusesearch.reporting.tree import tree_page
 
     page = out or _beside(trajectory, instance, run)
-    if tree:
-        save_text(page, tree_page(read_json(trajectory), trajectory.stem).render("html"))
-    else:
-        episode = read_episode(trajectory, instance, run)
-        known = read_truth(truth, episode.instance_id) if truth else None
-        save_text(page, render(page_of(episode, known)))
+    episode = read_episode(trajectory, instance, run)
+    save_text(page, render(page_of(episode, read_truth(truth, episode.instance_id) if truth else None)))
     typer.echo(page)
     if open_page and not webbrowser.open(page.resolve().as_uri()):
         typer.echo("fusesearch: no browser could be started; open the page yourself", err=True)

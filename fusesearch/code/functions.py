@@ -6,7 +6,7 @@ body and includes signature, docstring, comments between its lines and every fun
 of a class outside its methods belongs to no function. A name defined twice (overloads, property setters, definitions
 in both branches of an ``if``) gives two spans with one name.
 
-Other languages are parsed with tree-sitter under the same rules (:mod:`fusesearch.code.languages`).
+Other languages are read under the same rules (:mod:`fusesearch.code.reader`).
 
 Python files that the running Python cannot parse (Python 2, broken syntax) are read by indentation: a scanner follows
 strings, brackets and continuations to find logical lines, and ``def``/``class`` headers nest by indentation. For valid
@@ -27,8 +27,7 @@ from typing import NamedTuple
 
 from cachetools import LRUCache, cached
 
-from fusesearch.code.languages import language_of
-from fusesearch.code.parsing import read_spans
+from fusesearch.code.reader import language_of, reader_of
 from fusesearch.code.spans import FunctionSpan, is_python
 
 KEPT_SPANS = 30_000
@@ -94,8 +93,8 @@ def function_spans(source: str, path: str = "", *, by_indentation: bool = False)
     at line feeds alone, as in git. A file in an unknown language has no functions.
     """
     if path and not is_python(path):
-        language = language_of(path, source)
-        return read_spans(source, language) if language else []
+        reader = reader_of(path, source)
+        return reader.spans(source) if reader else []
     tree = None if by_indentation else parse(source)
     return sorted(_spans_by_indentation(source)) if tree is None else spans_in_tree(tree, source)
 
@@ -254,8 +253,7 @@ def _closing(source: str, position: int, quote: str) -> int:
 
 
 def _cache_key(source: str, path: str) -> tuple[str, bytes]:
-    language = "python" if is_python(path) else language_of(path, source) or ""
-    return language, hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return language_of(path, source), hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 @cached(LRUCache(maxsize=KEPT_SPANS), key=_cache_key, lock=threading.Lock())

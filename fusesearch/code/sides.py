@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from fusesearch.code.functions import code_lines, function_spans, parse, spans_in_tree
-from fusesearch.code.languages import language_of
-from fusesearch.code.parsing import read_syntax
+from fusesearch.code.reader import reader_of
 from fusesearch.code.spans import FunctionSpan, is_python
 
 KEPT_FILES = 32
@@ -56,9 +55,9 @@ def _parsed(source: str) -> Side | None:
 def _side(path: str, source: str, text: str) -> Side:
     if is_python(path):
         return Side(function_spans(source), code_lines(source))
-    language = language_of(path, text)
-    syntax = read_syntax(source, language) if language and source else None
+    reader = reader_of(path, text) if source else None
+    syntax = reader.syntax(source) if reader else None
     lines = source.split("\n")
     if syntax is None:
-        return Side([], lines, [(1, len(lines))] if language and source else [])
+        return Side([], lines, [(1, len(lines))] if reader else [])
     return Side(syntax.spans, syntax.code, syntax.unread)

@@ -6,15 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from fusesearch.code.kinds import is_test
-from fusesearch.code.languages import language_of
-from fusesearch.code.spans import is_python
+from fusesearch.code.reader import language_of
 
 _INDENT = "  "
 
 
 def source_files(paths: Iterable[str]) -> list[str]:
     """Code files without tests (unless there is nothing else), only Python unless another language has more files."""
-    languages = {path: "python" if is_python(path) else language_of(path) for path in paths}
+    languages = {path: language_of(path) for path in paths}
     known = [path for path, language in languages.items() if language]
     counts = Counter(languages[path] for path in known)
     if counts and counts["python"] == max(counts.values()):

@@ -197,8 +197,7 @@ class Answer(Record):
 
     ``confidence`` is the probability that the first file is right, from localizers that can tell. ``places`` is the same
     ranking by file, of the ranker when people ask: ``modify`` is the set with the highest expected F1, and what is scored.
-    The answer of a question has ``values``, the entries of its section, and ``text``, the whole section. ``outcome`` is set where
-    ``text`` is not an answer: ``candidates`` that the code does not tell apart, or ``passages`` to read, both in ``related``.
+    The answer of a question has ``values``, the entries of its section, and ``text``, the whole section.
     """
 
     modify: list[Location] = Field(default_factory=list)
@@ -207,7 +206,6 @@ class Answer(Record):
     confidence: float | None = Field(None, exclude_if=_absent)
     values: list[str] = Field(default_factory=list, exclude_if=_absent)
     text: str = Field("", exclude_if=_absent)
-    outcome: Literal["", "candidates", "passages"] = Field("", exclude_if=_absent)
 
     @property
     def files(self) -> list[str]:
@@ -315,10 +313,6 @@ class Score(Record):
         None, description="share of calls with gain 0, H being earlier turns and earlier calls of the same turn"
     )
     reward: float | None = Field(None, description="R = alpha F1 + beta e + gamma F1 e, or another reward by name")
-    f1_best: float | None = Field(
-        None,
-        description="F1 against the accepted answer that fits best, the gold patch among them; absent where no other is known",
-    )
     turns: int | None = Field(None, description="assistant messages, the answer among them")
     calls: int | None = Field(None, description="tool calls, failed ones among them")
     calls_per_turn: float | None = Field(None, description="tool calls per turn that made any")
@@ -351,10 +345,6 @@ class Score(Record):
         exclude_if=_absent,
         description="files of the truth whose functions are unknown; then figures of functions are absent",
     )
-    accepted_files: list[str] = Field(
-        default_factory=list, description="files of the accepted answer behind `f1_best`; empty where that is the gold patch"
-    )
-    accepted_functions: list[str] = Field(default_factory=list, description="functions of the same")
     family: Family | Literal["open"] | None = Field(None, exclude_if=_absent, description="family of the question")
     hops: int | None = Field(None, exclude_if=_absent, description="look-ups of the question that depend on each other")
     answer_score: float | None = Field(

@@ -15,7 +15,7 @@ The rules, the same for gold patches of every source:
   second definition of a known name, such as a property's setter, does not count.
 
 Function spans come from the syntax trees before and after the patch: from ``ast`` for Python (by indentation, if either
-version does not parse: :mod:`fusesearch.code.functions`), from tree-sitter for the languages of :mod:`fusesearch.code.languages`.
+version does not parse: :mod:`fusesearch.code.functions`), from tree-sitter for the languages of :mod:`fusesearch.code.other`.
 Other files have truth at file level and lines only.
 """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from fusesearch.agents.answers import share_right
@@ -16,7 +15,6 @@ def score_answer(
     trajectory: Trajectory,
     truth: Truth,
     *,
-    accepted: Sequence[Truth] = (),
     issue_chars: int | None = None,
     reward: Reward | None = None,
     scope: Scope = "turn",
@@ -25,7 +23,7 @@ def score_answer(
 ) -> Score:
     """All that is measured of one episode on a question; see :func:`fusesearch.evaluation.metrics.score_trajectory`.
 
-    ``accepted`` is for localization alone. An answer to an open question has no score before a judge has read it, and no reward.
+    An answer to an open question has no score before a judge has read it, and no reward.
     Raises :class:`DataError` where the truth expects no answer.
     """
     expected = truth.expected

@@ -1,19 +1,13 @@
-"""The instances of a benchmark with their truth, their snapshots, and the other answers that are accepted for them.
-
-Those are a JSONL of patches known to resolve an issue, or of what they modify. A line is ``{"instance_id": "...", "files": [...],
-"functions": [...]}`` or ``{"instance_id": "...", "patch": "..."}``; an instance may have several lines.
-"""
+"""The instances of a benchmark with their truth, and their snapshots."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-
-from pydantic import Field, model_validator
 
 from fusesearch.core.digests import digest, file_digest
 from fusesearch.core.errors import ConfigError, DataError, FusesearchError, RepositoryError, ToolError
@@ -24,40 +18,17 @@ from fusesearch.data.swe_bench import instances as swe_bench_instances
 from fusesearch.data.swe_bench import read_rows
 from fusesearch.data.truth import Reader, truth_from_patch
 from fusesearch.evaluation.grid import Benchmark
-from fusesearch.evaluation.published.claims import ReleasedRow, json_lines
 from fusesearch.evaluation.results import Loaded
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 
 
-@dataclass
-class Accepted:
-    """Truths by instance, and why other lines of the file are of no use."""
-
-    truths: dict[str, list[Truth]] = field(default_factory=dict)
-    unusable: dict[str, str] = field(default_factory=dict)
-
-
-class _AcceptedLine(ReleasedRow):
-    instance_id: str
-    files: list[str] = Field(default_factory=list)
-    functions: list[str] = Field(default_factory=list)
-    patch: str = ""
-
-    @model_validator(mode="after")
-    def _locates(self) -> _AcceptedLine:
-        if not self.patch and not self.files:
-            raise ValueError("neither a patch nor files are given")
-        return self
-
-
 @dataclass(frozen=True)
 class Prepared:
-    """A benchmark ready to run: instances with truth, accepted answers, and what there is to say of it."""
+    """A benchmark ready to run: instances with truth, and what there is to say of it."""
 
     benchmark: Benchmark
     instances: list[Instance]
-    accepted: dict[str, list[Truth]]
     facts: Loaded
 
 
@@ -84,12 +55,9 @@ def prepare(
     if not kept:
         reason = next(iter(excluded.values()), "the file is empty")
         raise DataError(f"benchmark {benchmark.name}: none of {len(excluded)} instances can be used: {reason}")
-    accepted = _accepted(benchmark, kept, store)
-    facts = Loaded(
-        source=str(benchmark.instances), instances=len(kept), repositories=len({row.repo for row in kept}), excluded=excluded,
-        alternatives=sum(map(len, accepted.truths.values())), unusable_alternatives=accepted.unusable,
-    )  # fmt: skip
-    return Prepared(benchmark, kept, accepted.truths, facts)
+    repositories = len({row.repo for row in kept})
+    facts = Loaded(source=str(benchmark.instances), instances=len(kept), repositories=repositories, excluded=excluded)
+    return Prepared(benchmark, kept, facts)
 
 
 def snapshot(benchmark: Benchmark, store: SnapshotStore, instance: Instance) -> Repository:
@@ -173,32 +141,3 @@ def _known_truth(row: Instance, reader_of: Callable[[Instance], Reader]) -> Inst
     if not truth.files and truth.expected is None:
         raise DataError("the patch modifies no file that exists at the base commit")
     return row.model_copy(update={"truth": truth})
-
-
-def _accepted(benchmark: Benchmark, rows: list[Instance], store: SnapshotStore) -> Accepted:
-    if benchmark.alternatives is None:
-        return Accepted()
-    known = {row.instance_id: row for row in rows}
-    with _readers(benchmark, store) as reader_of:
-        return read_accepted(
-            benchmark.alternatives, set(known), lambda name, patch: truth_from_patch(patch, reader_of(known[name]))
-        )
-
-
-def read_accepted(path: Path, instances: set[str], truth_of: Callable[[str, str], Truth]) -> Accepted:
-    """The accepted answers for ``instances``; lines for others are left out.
-
-    ``truth_of`` takes an instance and a patch. A patch that cannot be read or does not apply is ``unusable``, by its number.
-    Raises :class:`DataError` with file and line for a line that cannot be read.
-    """
-    found = Accepted()
-    for number, line in enumerate(json_lines(path, _AcceptedLine), 1):
-        if line.instance_id not in instances:
-            continue
-        try:
-            truth = truth_of(line.instance_id, line.patch) if line.patch else Truth(files=line.files, functions=line.functions)
-        except FusesearchError as error:
-            found.unusable[f"answer {number}, {line.instance_id}"] = str(error)
-            continue
-        found.truths.setdefault(line.instance_id, []).append(truth)
-    return found

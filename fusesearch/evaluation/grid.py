@@ -53,7 +53,6 @@ class Benchmark(Section):
     instances: Path = Field(description=".json, .jsonl or .parquet; truth is computed where it is absent")
     repos: Path | None = Field(None, description="folder of clones named <owner>__<name>.git")
     clone_url: str | None = Field(None, description="remote instead of clones, such as https://github.com/{repo}.git")
-    alternatives: Path | None = Field(None, description="JSONL of other accepted answers: instance_id, and files or a patch")
     max_instances: int | None = Field(None, ge=1, description="as many instances, drawn by the seed")
     seed: int | None = Field(None, ge=0, description="of that draw; null: the grid's")
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 from cachetools import LRUCache
 
 from fusesearch.agents.loop import run_episodes
 from fusesearch.core.errors import DataError, InfrastructureError, RepositoryError
-from fusesearch.core.schema import Instance, Score, Trajectory, Truth
+from fusesearch.core.schema import Instance, Score, Trajectory
 from fusesearch.core.storage import Journal, Progress, silent
 from fusesearch.evaluation.metrics import Reward, Scope, score_trajectory, truth_of
 from fusesearch.localizers.base import Localizer
@@ -65,14 +64,12 @@ async def evaluate(
     reward: Reward | None = None,
     scope: Scope = "turn",
     scorer: Callable[..., Score] = score_trajectory,
-    accepted: Mapping[str, Sequence[Truth]] = MappingProxyType({}),
     progress: Progress = silent,
 ) -> Evaluation:
     """Run ``subject`` on every instance ``runs`` times and score the episodes.
 
-    ``accepted`` has, by instance, the changes of other patches that also resolve its issue. ``journal`` saves finished
-    episodes; the caller removes it after publishing the result. Token ids are not saved. Raises :class:`DataError` for an
-    instance that has no truth or is given twice.
+    ``journal`` saves finished episodes; the caller removes it after publishing the result. Token ids are not saved. Raises
+    :class:`DataError` for an instance that has no truth or is given twice.
     """
     cells = [_Cell(instance, run) for instance in _checked(instances) for run in range(runs)]
     bench = _Bench(subject, repositories, seed, concurrency)
@@ -82,7 +79,7 @@ async def evaluate(
         await _pass(bench, broken, rows, progress, len(cells), keep_errors=True)
         trajectories = [Trajectory.model_validate(rows.rows[cell.key]["trajectory"]) for cell in cells]
     episodes = ((cell.instance, cell.run, trajectory) for cell, trajectory in zip(cells, trajectories, strict=True))
-    return Evaluation(trajectories, scored(episodes, arm=arm, reward=reward, scope=scope, scorer=scorer, accepted=accepted))
+    return Evaluation(trajectories, scored(episodes, arm=arm, reward=reward, scope=scope, scorer=scorer))
 
 
 def scored(
@@ -92,13 +89,12 @@ def scored(
     reward: Reward | None,
     scope: Scope,
     scorer: Callable[..., Score],
-    accepted: Mapping[str, Sequence[Truth]],
 ) -> list[Score]:
     """The scores of episodes, each with its instance and run; options as in :func:`evaluate`."""
     return [
         scorer(
-            trajectory, truth_of(instance), accepted=accepted.get(instance.instance_id, ()),
-            issue_chars=len(instance.problem_statement), reward=reward, scope=scope, arm=arm, run=run,
+            trajectory, truth_of(instance), issue_chars=len(instance.problem_statement),
+            reward=reward, scope=scope, arm=arm, run=run,
         )
         for instance, run, trajectory in episodes
     ]  # fmt: skip

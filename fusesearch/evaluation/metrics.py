@@ -7,7 +7,7 @@ of :class:`Score`, a line in :func:`~fusesearch.evaluation.costs.tool_statistics
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -148,7 +148,6 @@ METRICS: dict[str, Metric] = {
             "f1_macro", "F1 0.7/0.3, mean (%)", statistics.mean("f1"),
             "0.7 file F1 + 0.3 function F1, mean over instances", percent=True,
         ),
-        _mean("f1_best", "F1, best accepted (%)", percent=True),
         _mean("answer_score", "Answer (%)", percent=True),
         _mean("evidence_seen", "Evidence seen (%)", percent=True),
         _mean("from_memory", "From memory (%)", percent=True),
@@ -235,14 +234,13 @@ def score_trajectory(
     trajectory: Trajectory,
     truth: Truth,
     *,
-    accepted: Sequence[Truth] = (),
     issue_chars: int | None = None,
     reward: Reward | None = None,
     scope: Scope = "turn",
     arm: str = "",
     run: int = 0,
 ) -> Score:
-    """All that is measured of one episode. ``accepted`` is what other patches modify that resolve the issue as well.
+    """All that is measured of one episode.
 
     An episode the infrastructure broke gets a score whose figures are all ``None``. Raises :class:`DataError` where the
     truth names no file, because nothing could be measured against it, and for a question.
@@ -260,7 +258,7 @@ def score_trajectory(
         return score
     answer = trajectory.answer or Answer()
     score = against(score.model_copy(update={"predicted_files": answer.files, "predicted_functions": answer.functions}), truth)
-    score = score.model_copy(update=tool_statistics(trajectory) | best_accepted(score, accepted))
+    score = score.model_copy(update=tool_statistics(trajectory))
     return score if reward is None else score.model_copy(update={"reward": reward(score, scope)})
 
 
@@ -296,15 +294,3 @@ def _quality_figures(score: Score, truth: Truth) -> dict[str, Any]:
     for name, value in zip(Quality._fields, by_function or (None,) * len(Quality._fields), strict=True):
         figures[f"function_{name}"] = value
     return figures | {"f1": combined_f1(by_file.f1, by_function.f1 if by_function else None)}
-
-
-def best_accepted(score: Score, accepted: Sequence[Truth]) -> dict[str, Any]:
-    """``f1_best`` and what it is measured against; the gold patch wins a tie."""
-    known = [truth for truth in accepted if truth.files]
-    if not known:
-        return {}
-    rivals = [(against(score, truth).f1 or 0.0, truth) for truth in known]
-    best, truth = max(rivals, key=lambda rival: rival[0])
-    if best <= (score.f1 or 0.0):
-        return {"f1_best": score.f1}
-    return {"f1_best": best, "accepted_files": truth.files, "accepted_functions": truth.functions}

@@ -42,16 +42,13 @@ class Protocol:
         rows = ((row, code_of(truth)) for row, truth in truths if (truth.expected is not None) == self.questions)
         return [row for row, truth in rows if self.keeps(truth) and not self._too_long(len(row.problem_statement))]
 
-    def view(self, scores: Iterable[Score], *, accepted: bool = False) -> list[Score]:
-        """Scores of the instances that count, against the code of their truth; errored ones stay, without figures.
-
-        With ``accepted`` they are against the best-fitting accepted answer, if several are known.
-        """
+    def view(self, scores: Iterable[Score]) -> list[Score]:
+        """Scores of the instances that count, against the code of their truth; errored ones stay, without figures."""
         if self.questions:
             return [score for score in scores if score.family]
         short = (score for score in scores if not self._too_long(score.issue_chars))
         kept = [(score, truth) for score in short if self.keeps(truth := code_of(_truth_of(score)))]
-        return [metrics.against(score, (accepted and _best(score)) or truth) for score, truth in kept]
+        return [metrics.against(score, truth) for score, truth in kept]
 
     def _too_long(self, chars: int | None) -> bool:
         return self.max_issue_chars is not None and chars is not None and chars > self.max_issue_chars
@@ -178,9 +175,3 @@ PROTOCOLS = {
 def _truth_of(score: Score) -> Truth:
     added = {"added_files": score.added_files, "added_functions": score.added_functions}
     return Truth(files=score.true_files, functions=score.true_functions, unread=score.unread, **added)
-
-
-def _best(score: Score) -> Truth | None:
-    """The code that the best-fitting accepted answer modifies; ``None`` if that is the gold patch."""
-    best = code_of(Truth(files=score.accepted_files, functions=score.accepted_functions))
-    return best if best.files else None

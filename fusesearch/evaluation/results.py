@@ -52,14 +52,12 @@ class Cell(Record):
 
 
 class Loaded(Record):
-    """A benchmark as it was used: how many instances, why others were not, and so for accepted answers."""
+    """A benchmark as it was used: how many instances, and why others were not."""
 
     source: str
     instances: int = 0
     repositories: int = 0
     excluded: dict[str, str] = Field(default_factory=dict)
-    alternatives: int = 0
-    unusable_alternatives: dict[str, str] = Field(default_factory=dict)
 
 
 class Manifest(Record):

@@ -2,7 +2,7 @@
 
 A cell is a run of :func:`fusesearch.evaluation.harness.evaluate`, so finished episodes are in its journal and a killed grid
 goes on where it was. A finished cell is opened again only for episodes it lacks (more runs, more instances, or errored ones
-that are to be tried again); its scores are made again from its trajectories when truth or accepted answers have changed.
+that are to be tried again); its scores are made again from its trajectories when the truth has changed.
 """
 
 from __future__ import annotations
@@ -155,8 +155,7 @@ class GridRun:
     def run(self, cell: Cell, progress: Progress = silent) -> list[Score]:
         """Run what the cell lacks and write it down; returns its scores, instance by instance, run by run."""
         folder, prepared = cell_folder(self.out, cell), self._benchmarks[cell.benchmark]
-        accepted = [(name, [truth.model_dump() for truth in truths]) for name, truths in sorted(prepared.accepted.items())]
-        scoring = digest(*(row.truth for row in prepared.instances), accepted)
+        scoring = digest(*(row.truth for row in prepared.instances))
         known = self._known(folder)
         if all(key in known for key in self._wanted(cell, prepared)):
             progress(self.episodes_of(cell), self.episodes_of(cell))
@@ -212,8 +211,8 @@ class GridRun:
                 await model.close()
 
     def _scoring(self, cell: Cell) -> dict[str, Any]:
-        scope, accepted = self.grid.agent.history_scope, self._benchmarks[cell.benchmark].accepted
-        return {"arm": cell.name, "reward": self._reward, "scope": scope, "scorer": self._environment.score, "accepted": accepted}
+        scope = self.grid.agent.history_scope
+        return {"arm": cell.name, "reward": self._reward, "scope": scope, "scorer": self._environment.score}
 
     @contextmanager
     def _model(self, cell: Cell) -> Iterator[Model | None]:

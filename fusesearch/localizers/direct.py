@@ -29,8 +29,7 @@ class DirectLocalizer(BaseLocalizer):
 
         async def work() -> None:
             answer = await in_thread(self.find, instance, repository, seed)
-            said = answer.text if answer.outcome else format_answer(answer)
-            turn = Turn(text=format_values(answer.values) if answer.values else said)
+            turn = Turn(text=format_values(answer.values) if answer.values else format_answer(answer))
             trajectory.turns.append(turn)
             trajectory.stop, trajectory.answer = conclusion(answer)
             if self.on_event is not None:

@@ -33,9 +33,6 @@ class Entry:
 WITHOUT_MODEL = "ranker"
 """The localizer if neither a model nor a localizer is named."""
 
-ANSWERS_WITHOUT_MODEL = "code-answers"
-"""The same for questions."""
-
 LOCALIZERS = {
     "fusesearch": Entry(
         "fusesearch.localizers.fusesearch:FuseSearchLocalizer",
@@ -56,11 +53,6 @@ LOCALIZERS = {
         "fusesearch.localizers.ranker.localizer:RankedListLocalizer",
         "the same, always five files and ten functions",
         asks_model=False,
-    ),
-    "routing": Entry(
-        "fusesearch.localizers.routing:RoutingLocalizer",
-        "the ranker alone where it is sure; elsewhere a model reads its first five files and chooses",
-        pre_search=False,
     ),
     "lexical": Entry(
         "fusesearch.localizers.lexical.localizer:LexicalLocalizer",
@@ -136,13 +128,6 @@ LOCALIZERS = {
     "grep-once": Entry(
         "fusesearch.localizers.answerers.floor:GrepOnceLocalizer",
         "one search, and the first place it shows",
-        asks_model=False,
-        issues=False,
-        questions=True,
-    ),
-    "code-answers": Entry(
-        "fusesearch.localizers.answerers.reading:CodeAnswerer",
-        "what the syntax settles, else candidates or passages",
         asks_model=False,
         issues=False,
         questions=True,

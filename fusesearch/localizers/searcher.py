@@ -28,7 +28,7 @@ from fusesearch.core.storage import read_json
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.located import with_lines
 from fusesearch.localizers.order import FILES
-from fusesearch.localizers.registry import ANSWERS_WITHOUT_MODEL, LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer
+from fusesearch.localizers.registry import LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer
 from fusesearch.search.repository import Repository
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 SETTINGS = "fusesearch.json"
 """Written beside a checkpoint by training: the tool limits and loop settings it was trained with."""
+GONE = {"sure", "timeout_seconds"}
+"""Settings that the file of an older checkpoint can have and that mean nothing any more."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +139,8 @@ class Searcher:
         return await make_localizer(self.name, setup).localize(instance, repository)
 
     def answering(self, toolset: str = "questions") -> Searcher:
-        """The same model and limits for questions; without a model, what reads the code itself."""
-        name = "fusesearch" if self.model else ANSWERS_WITHOUT_MODEL
-        return replace(self, name=name, agent=self.agent.model_copy(update={"toolset": toolset if self.model else "questions"}))
+        """The same model and limits for questions."""
+        return replace(self, name="fusesearch", agent=self.agent.model_copy(update={"toolset": toolset}))
 
     async def close(self) -> None:
         """Close the model, if there is one."""
@@ -180,10 +181,13 @@ def _chosen(options: SearchOptions) -> Searcher:
 
 
 def choose_answerer(options: SearchOptions, toolset: str = "questions") -> Searcher:
-    """As :func:`choose`, for questions. Raises :class:`OptionError` for a localizer that answers none."""
-    answerers = [name for name, entry in LOCALIZERS.items() if entry.questions and not entry.bound]
+    """As :func:`choose`, for questions. Raises :class:`OptionError` without a model, or for a localizer that answers none."""
+    answerers = [name for name, entry in LOCALIZERS.items() if entry.questions and entry.asks_model]
     if options.localizer and options.localizer not in answerers:
         raise OptionError("localizer", f"{options.localizer} answers no questions: use one of {', '.join(answerers)}")
+    if not (options.model or options.checkpoint):
+        instead = "`fusesearch context NAME` shows where a name is defined, who calls it and which tests name it"
+        raise OptionError("model", f"a question needs a model or a checkpoint; without one, {instead}")
     searcher = _chosen(options).answering(toolset)
     return replace(searcher, name=options.localizer) if options.localizer else searcher
 
@@ -206,8 +210,7 @@ def settings_of(checkpoint: Path) -> tuple[Tools, Agent]:
     advice = "get the checkpoint again, or delete the file to search with the usual limits"
     try:
         data = read_json(path) if path.is_file() else {}
-        given = ({k: v for k, v in data.get(section, {}).items() if v is not None} for section in ("tools", "agent"))
-        tools, agent = Tools.model_validate(next(given)), Agent.model_validate(next(given))
+        tools, agent = Tools.model_validate(_known(data, "tools")), Agent.model_validate(_known(data, "agent"))
         spec_named(agent.toolset)
     except (ArtifactError, ConfigError) as error:
         raise ArtifactError(f"{error}: {advice}" if str(path) in str(error) else f"{path}: {error}: {advice}") from None
@@ -215,6 +218,11 @@ def settings_of(checkpoint: Path) -> tuple[Tools, Agent]:
         reason = first_fault(error) if isinstance(error, ValidationError) else "it is not a JSON object"
         raise ArtifactError(f"{path} does not hold tool limits and loop settings ({reason}): {advice}") from None
     return tools, agent
+
+
+def _known(data: Any, section: str) -> dict[str, Any]:
+    """The settings of a section that have a value, without those of older versions."""
+    return {name: value for name, value in data.get(section, {}).items() if value is not None and name not in GONE}
 
 
 def localize(
@@ -297,10 +305,9 @@ def ask(
     checkpoint: str | Path | None = None,
     max_turns: int | None = None,
 ) -> Answer:
-    """The answer to ``question`` about the directory ``repo``, as on the command line; see :func:`localize`.
+    """The answer of a model to ``question`` about the directory ``repo``, as on the command line; see :func:`localize`.
 
-    ``answer.values`` are its entries, ``answer.text`` says it in words. ``answer.outcome`` is empty for an answer; ``candidates``
-    and ``passages`` say that this is not one; what they name stands in ``answer.related``.
+    ``answer.values`` are its entries, ``answer.text`` says it in words. Raises :class:`OptionError` without a model.
     """
     folder = Path(checkpoint) if checkpoint is not None else None
     searcher = choose_answerer(SearchOptions(model, base_url, None, folder, localizer, max_turns=max_turns))

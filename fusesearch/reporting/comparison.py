@@ -35,11 +35,10 @@ Summary = dict[str, dict[str, Measured | None]]
 
 @dataclass(frozen=True)
 class System:
-    """A cell under a protocol: its scores against the gold patch, and against the best accepted answer."""
+    """A cell and its scores under a protocol."""
 
     result: CellResult
     scores: list[Score]
-    best: list[Score]
 
     @property
     def name(self) -> str:
@@ -69,7 +68,7 @@ class PaperRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The data for the tables of one benchmark. ``accepted`` is empty unless other accepted answers are known."""
+    """The data for the tables of one benchmark."""
 
     benchmark: str
     protocol: Protocol
@@ -77,7 +76,6 @@ class Comparison:
     quality: list[Metric]
     behaviour: list[Metric]
     summary: Summary
-    accepted: Summary
     tests: list[Difference]
     paper: list[PaperRow]
 
@@ -107,18 +105,16 @@ def compare_cells(
     ``prices`` are by model name and win over the manifests' prices. If ``against`` names a system, all others are tested against
     it, else every pair is. Raises :class:`ConfigError` for an unknown system.
     """
-    systems = [System(row, protocol.view(row.scores), protocol.view(row.scores, accepted=True)) for row in results]
+    systems = [System(row, protocol.view(row.scores)) for row in results]
     every = {system.name: {0: system.scores} for system in systems}
     if against is not None and against not in every:
         raise ConfigError(f"there is no system {against!r} to test against: use one of {', '.join(every)}")
     pairs = [(name, against) for name in every if name != against] if against else [*combinations(every, 2)]
     quality, behaviour = quality_columns(protocol), behaviour_columns(prices_by_arm(results, prices))
     headline = [of for of in quality if of.key in protocol.headline]
-    several = any(score.f1_best is not None for system in systems for score in system.scores)
     return Comparison(
         results[0].cell.benchmark, protocol, systems, quality, behaviour,
         summary={row.name: _measured(row.scores, [*quality, *behaviour], params) for row in systems},
-        accepted={row.name: _measured(row.best, headline, params) for row in systems} if several else {},
         tests=[
             test
             for test in compare(every, pairs, {of.key: of.statistic for of in headline}, confidence=params.confidence)

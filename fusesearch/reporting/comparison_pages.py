@@ -29,8 +29,7 @@ def no_link(result: CellResult) -> str:
 def sections_of(comparison: Comparison, params: Report, link: Link = no_link, figures: bool = True) -> list[Section]:
     """The sections of one benchmark."""
     title = f"{comparison.benchmark}, protocol {comparison.protocol.name}"
-    tables = [main_table(comparison, link), *_accepted_table(comparison)]
-    parts = [Section(title, _notes(comparison, params), tables, _scatters(comparison) if figures else [])]
+    parts = [Section(title, _notes(comparison, params), [main_table(comparison, link)], _scatters(comparison) if figures else [])]
     behaviour = [behaviour_table(comparison, link), turns_table(comparison)]
     drawn = _profile(comparison) if figures else []
     parts.append(Section(f"{comparison.benchmark}: search, time and cost", [_BEHAVIOUR], behaviour, drawn))
@@ -94,7 +93,7 @@ def turns_table(comparison: Comparison) -> Table:
 def episodes_table(result: CellResult, scores: Sequence[Score], page: Callable[[Score], str]) -> Table:
     """Every episode of a cell with its figures; ``page`` gives the address of its page."""
     names = (
-        "file_f1", "function_f1", "f1", "f1_best", "efficiency", "turns", "calls", "seconds", "tokens_context", "tokens_billed",
+        "file_f1", "function_f1", "f1", "efficiency", "turns", "calls", "seconds", "tokens_context", "tokens_billed",
     )  # fmt: skip
     rows = [
         Row(
@@ -131,8 +130,6 @@ def _excluded(systems: Sequence[System]) -> Iterator[str]:
         if facts.excluded:
             name, reason = next(iter(facts.excluded.items()))
             yield f"{len(facts.excluded)} instances of {facts.source} are excluded, such as {name}: {reason}."
-        if facts.unusable_alternatives:
-            yield f"{len(facts.unusable_alternatives)} lines of accepted answers cannot be used."
 
 
 _BEHAVIOUR = (
@@ -143,21 +140,6 @@ _BEHAVIOUR = (
 _TESTS = (
     "Paired over instances. A star marks p below 0.05 after Holm's correction over the pairs of a column; p is the corrected one."
 )
-
-
-def _accepted_table(comparison: Comparison) -> list[Table]:
-    """The headline figures against gold and against the best accepted answer; empty if only gold is known."""
-    if not comparison.accepted:
-        return []
-    columns = comparison.headline
-    header = ["System", "Model", *(f"{c.heading}, {what}" for c in columns for what in ("gold", "best accepted")), "With others"]
-    rows = []
-    for system in comparison.systems:
-        pairs = [(comparison.summary[system.name][c.key], comparison.accepted[system.name][c.key]) for c in columns]
-        known = len({score.instance_id for score in system.scores if score.f1_best is not None})
-        cells = [cell(value, column) for column, both in zip(columns, pairs, strict=True) for value in both]
-        rows.append(Row([*_who(system), *cells, str(known)]))
-    return [Table("Against the gold patch, and against the best of the accepted answers", header, rows)]
 
 
 def _scatters(comparison: Comparison) -> list[Figure]:

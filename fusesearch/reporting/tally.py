@@ -10,16 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from fusesearch.code.kinds import is_code
+from fusesearch.code.reader import reader_of
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.data.provenance import read_provenance
 
 UNKNOWN = "unknown"
-_SUFFIXES = {
-    "Python": "py pyi", "Cython": "pyx pxd", "JavaScript": "js jsx mjs cjs", "TypeScript": "ts tsx", "Java": "java", "Go": "go",
-    "Rust": "rs", "C": "c h", "C++": "cc cpp cxx hpp hh hxx", "C#": "cs", "Ruby": "rb", "PHP": "php", "Kotlin": "kt kts",
-    "Swift": "swift", "Scala": "scala sc", "Lua": "lua", "Shell": "sh bash",
-}  # fmt: skip
-LANGUAGES = {suffix: language for language, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
+_OTHER_TITLES = {
+    ".py": "Python",
+    ".pyi": "Python",
+    ".pyx": "Cython",
+    ".pxd": "Cython",
+    ".lua": "Lua",
+    ".sh": "Shell",
+    ".bash": "Shell",
+}
+"""Of suffixes without a reader, and of Python."""
 
 
 LENGTHS = {
@@ -77,8 +82,12 @@ class Tally:
 
 def languages(truth: Truth) -> set[str]:
     """Languages of the files of code that are modified."""
-    suffixes = (PurePosixPath(path).suffix.lstrip(".").lower() for path in truth.files if is_code(path))
-    return {LANGUAGES.get(suffix, "other") for suffix in suffixes}
+    return {_language(path) for path in truth.files if is_code(path)}
+
+
+def _language(path: str) -> str:
+    reader = reader_of(path)
+    return reader.title if reader else _OTHER_TITLES.get(PurePosixPath(path).suffix.lower(), "other")
 
 
 def merged(tallies: Sequence[Tally]) -> Tally:

@@ -188,7 +188,6 @@ def calls(world):
         "context": ["context", ISSUE, "--repo", "tree"],
         "localizers": ["localizers"],
         "install": ["install", "--help"],
-        "ask": ask,
         "ask --model": [*ask, *model],
         "ask --checkpoint": [*ask, *checkpoint],
         "view": ["view", "trajectory.json", "--out", "page.html"],
@@ -211,7 +210,6 @@ def calls(world):
 
 
 IN_CHECKOUT = {
-    "python -m flows doctor": ["-m", "flows", "doctor"],
     "python -m flows experiment": ["-m", "flows", "experiment", "list"],
     "python -m flows track": ["-m", "flows", "track"],
     "python -m flows.run": ["-m", "flows.run", "mine"],

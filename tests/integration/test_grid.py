@@ -18,8 +18,6 @@ from typer.testing import CliRunner
 
 from fusesearch.core.caches import Caches
 from fusesearch.core.errors import InfrastructureError
-from fusesearch.core.schema import Score
-from fusesearch.core.storage import read_json, read_jsonl
 from fusesearch.evaluation.grid import load_grid
 from fusesearch.evaluation.results import read_results
 from fusesearch.evaluation.running import figures_of, opened
@@ -225,26 +223,6 @@ def test_more_runs_only_run_what_is_missing(world, tmp_path):
         assert sum(server.served.values()) == 2 * first == 32
         run_grid(grid_file(world, tmp_path, server.url, runs=2, localizers=["fusesearch"]), tmp_path / "results")
         assert sum(server.served.values()) == 32
-
-
-def test_accepted_answers_are_scored_without_running_again(world, tmp_path):
-    lines = [{"instance_id": "o__shop-part0", "patch": patch("part7")}, {"instance_id": "o__shop-part1", "patch": "nonsense"}]
-    (tmp_path / "others.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in lines))
-    with Endpoint(served()) as server:
-        path = grid_file(world, tmp_path, server.url, localizers=["fusesearch"], runs=1)
-        run_grid(path, tmp_path / "results")
-        data = yaml.safe_load(path.read_text())
-        data["benchmarks"][0]["alternatives"] = str(tmp_path / "others.jsonl")
-        path.write_text(yaml.safe_dump(data))
-        asked = sum(server.served.values())
-        run_grid(path, tmp_path / "results")
-        assert sum(server.served.values()) == asked
-    cell = tmp_path / "results/cells/fusesearch.m.verified"
-    scores = {row.instance_id: row for row in read_jsonl(cell / "scores.jsonl", Score)}
-    assert (scores["o__shop-part0"].f1, scores["o__shop-part0"].f1_best) == (0, 1)
-    assert scores["o__shop-part1"].f1_best is None
-    assert list(read_json(tmp_path / "results/manifest.json")["benchmarks"]["verified"]["unusable_alternatives"])
-    assert "best accepted" in compared(tmp_path / "results", "--format", "markdown").stdout
 
 
 def test_the_pages_lead_from_every_row_to_its_episodes(clean, tmp_path):

@@ -132,7 +132,6 @@ async def test_an_episode_without_an_answer_is_a_result_that_says_so(tree):
         ("localize", {"isue": "x", "top": 3}, "unknown argument isue; use localize(issue, top?, root?)"),
         ("localize", {"issue": 5}, "issue must be a string"),
         ("localize", {"issue": " \n"}, "the issue is empty"),
-        ("ask", {"issue": "x"}, "unknown argument issue; use ask(question, root?)"),
         ("grep", {}, "use grep(pattern, path?"),
         ("grep", {"pattern": "("}, "unclosed group"),
         ("read_file", {"path": "shape.py"}, "close: shapes.py"),
@@ -148,7 +147,7 @@ async def test_a_call_that_cannot_be_is_an_error_that_teaches(tree, name, given,
 
 async def test_an_unknown_tool_is_a_protocol_error_that_names_the_tools(tree):
     async with Client(service(tree / "code").server()) as client:
-        with pytest.raises(MCPError, match="the tools are localize, context, ask, grep, glob, read_file"):
+        with pytest.raises(MCPError, match="the tools are localize, context, grep, glob, read_file"):
             await client.call_tool("bash", {"command": "ls"})
 
 
@@ -196,13 +195,13 @@ async def test_the_ranker_lists_as_many_places_as_asked_for_and_a_model_takes_no
         assert "unknown argument top" in text(await client.call_tool("localize", {"issue": ISSUE, "top": 3}))
 
 
-async def test_coding_agents_see_three_tools_unless_all_are_asked_for(tree):
+async def test_coding_agents_see_two_tools_unless_all_are_asked_for(tree):
     offered = Service(Roots([tree / "code"]), choose(SearchOptions()))
     async with Client(offered.server()) as client:
-        assert [tool.name for tool in (await client.list_tools()).tools] == ["localize", "context", "ask"]
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["localize", "context"]
         assert "grep" not in client.instructions
         assert str(tree / "code") in client.instructions
-        with pytest.raises(MCPError, match=r"the tools are localize, context, ask$"):
+        with pytest.raises(MCPError, match=r"the tools are localize, context$"):
             await client.call_tool("grep", {"pattern": "x"})
 
 

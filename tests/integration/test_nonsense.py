@@ -26,7 +26,7 @@ AGENT = Agent(encoder=shared_encoder())
 ASKING = [name for name, entry in LOCALIZERS.items() if entry.asks_model]
 
 
-@pytest.mark.parametrize("name", [name for name in ASKING if name != "routing"])  # here the ranker is sure: no model is asked
+@pytest.mark.parametrize("name", ASKING)
 async def test_an_endpoint_that_is_gone_is_an_error_and_no_answer(repository, tmp_path, name):
     def reply(messages):
         raise ModelUnavailable("the endpoint is gone")

@@ -21,9 +21,7 @@ SOURCE = "class Box:\n    def seal(self):\n        return shorten('x' * 99)\n\n\
 NEEDS_MORE = ("oracle", "prior")  # the truth, other questions
 KEEPS = {
     "ranker": "index",
-    "code-answers": "index",
     "ranker-list": "index",
-    "routing": "index",
     "locagent": "graphs",
     "orcaloca": "graphs",
     "swerank": "vectors",

@@ -23,7 +23,6 @@ from fusesearch.localizers.fusion import fused
 from fusesearch.localizers.presearch import LINE_CHARS, with_candidates
 from fusesearch.localizers.ranker import ranking_of
 from fusesearch.localizers.registry import LOCALIZERS, make_localizer
-from fusesearch.localizers.routing import Settings
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore
 from tasks.synthesize import make_candidates
@@ -49,28 +48,6 @@ async def run(name: str, repository: Repository, reply: str, folder: Path, **set
         await model.close()
     assert done.error is None
     return done, [request["messages"][-1]["content"] for request in endpoint.asked]
-
-
-async def test_where_it_is_sure_the_ranker_answers_alone_and_the_trajectory_says_so(repository, tmp_path):
-    done, asked = await run("routing", repository, "", tmp_path, sure=0.0)
-    assert asked == []
-    assert done.answer == ranking_of(ISSUE, repository).best()
-    assert (done.localizer, done.model, done.stop) == ("routing", "", "answer")
-
-
-async def test_elsewhere_a_model_reads_the_candidates_and_chooses_among_them(repository, tmp_path):
-    reply = "```\nshop/stock.py\nfunction: count\n\n../../etc/passwd\nfunction: root\n```"
-    done, asked = await run("routing", repository, reply, tmp_path, sure=1.0)
-    assert [location.entity for location in done.answer.modify] == ["shop/stock.py::count"]
-    assert (done.model, done.answer.confidence, len(asked)) == ("m", None, 1)
-    assert "2|    def total(self):" in asked[0]
-    assert asked[0].count("\n### Your answer ###") == 1  # the one in a file has the number of its line before it
-
-
-async def test_a_model_that_chooses_nothing_leaves_the_answer_to_the_ranker(repository, tmp_path):
-    done, asked = await run("routing", repository, "I cannot say.", tmp_path, sure=1.0)
-    assert done.answer.modify == ranking_of(ISSUE, repository).best().modify
-    assert len(asked) == Settings().attempts
 
 
 async def test_an_answer_is_fused_with_the_ranking(repository, tmp_path):
@@ -102,11 +79,6 @@ def test_evaluations_do_not_see_the_commit_that_planted_a_fault(tmp_path):
     store = SnapshotStore(tmp_path / "cache")
     assert not snapshot(benchmark, store, planted).history[0].exists()
     assert snapshot(benchmark, store, planted.model_copy(update={"provenance": {}})).history[1] == base
-
-
-async def test_routing_ranks_the_issue_alone(repository, tmp_path):
-    _, asked = await run("routing", repository, "", tmp_path, sure=1.0, pre_search="ranker")
-    assert "## Candidates" not in asked[0]
 
 
 @pytest.mark.parametrize("prompt", ["full", "nano"])
@@ -170,10 +142,10 @@ def test_both_run_in_evaluate_and_are_compared(tmp_path):
     row["truth"] = {"files": ["shop/basket.py"], "functions": ["shop/basket.py::Basket.total"]}
     (tmp_path / "issues.jsonl").write_text(json.dumps(row) + "\n")
     with Endpoint(lambda request: {"role": "assistant", "content": "- /repo/shop/basket.py::Basket.total"}) as endpoint:
-        arguments = ["--localizer=routing", "--localizer=fusesearch", "--localizer=fusesearch+ranker", "--runs=1"]
+        arguments = ["--localizer=fusesearch", "--localizer=fusesearch+ranker", "--runs=1"]
         arguments += [f"--instances={tmp_path}/issues.jsonl", f"--repos={tmp_path}/repos", f"--cache={tmp_path}/cache"]
         arguments += ["--model=m", f"--base-url={endpoint.url}", f"--out={tmp_path}/results"]
         done = CliRunner().invoke(app, ["evaluate", *arguments])
     assert done.exit_code == 0, done.output
     shown = CliRunner().invoke(app, ["compare", str(tmp_path / "results"), "--format=markdown"]).output
-    assert all(f"| {name} | m |" in shown for name in ("routing", "fusesearch", "fusesearch+ranker")), shown
+    assert all(f"| {name} | m |" in shown for name in ("fusesearch", "fusesearch+ranker")), shown

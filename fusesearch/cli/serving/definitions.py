@@ -100,38 +100,35 @@ _ANSWERED = {
     "properties": {
         "root": {"type": "string", "description": "the root that was searched"},
         "folder": {"type": "string", "description": "its folder, to which paths are relative"},
-        "outcome": {
-            "enum": ["answer", "candidates", "passages", "no_answer"],
-            "description": "candidates: the code does not settle which; passages: to read, no answer",
-        },
+        "outcome": {"enum": ["answer", "no_answer"]},
         "values": {"type": "array", "items": {"type": "string"}, "description": "the entries of the answer"},
-        "related": {"type": "array", "items": _LOCATION, "description": "candidates, or passages to read"},
         "text": {"type": "string", "description": "the whole answer"},
         "trajectory": {**_SEARCH, "description": "what the search cost"},
     },
-    "required": ["root", "folder", "outcome", "values", "related", "text", "trajectory"],
+    "required": ["root", "folder", "outcome", "values", "text", "trajectory"],
 }
 
 
-def tools(roots: list[str], *, ranks: bool, search: bool = False) -> list[Tool]:
-    """``localize``, ``context`` and ``ask``; with ``search`` also those of :mod:`fusesearch.search.tools`. All take ``root``.
+def tools(roots: list[str], *, ranks: bool, asks: bool, search: bool = False) -> list[Tool]:
+    """``localize`` and ``context``; with ``search`` also those of :mod:`fusesearch.search.tools`. All take ``root``.
 
-    ``ranks``: no model searches, and ``localize`` takes ``top``.
+    ``ranks``: no model searches, and ``localize`` takes ``top``. ``asks``: there is a model, which ``ask`` needs.
     """
-    found = [_localize(roots, ranks), _context(roots), _ask(roots, ranks)]
+    found = [_localize(roots, ranks), _context(roots), *([_ask(roots)] if asks else [])]
     return [*found, *(_search_tool(schema["function"], roots) for schema in schemas())] if search else found
 
 
-def instructions(folders: dict[str, str], *, search: bool = False) -> str:
+def instructions(folders: dict[str, str], *, asks: bool, search: bool = False) -> str:
     """The server's instructions, which the client's model reads before the tools. ``folders`` are those of the roots."""
     *others, last = TOOLS
     named = ", ".join(f"{name} ({folder})" for name, folder in folders.items())
     several = f"Name one of the roots in every call: {named}." if len(folders) > 1 else f"The root is {named}."
+    question = "; ask answers a question about the code" if asks else ""
     look = f" {', '.join(others)} and {last} look further." if search else ""
     return (
         "Finds the code an issue is about, in folders that are only read. Give localize the text of an issue, and it names the "
-        "files and functions to modify; context returns what to read for it; ask answers a question about the code."
-        f"{look} All paths are relative to the root; absolute ones below it are taken, too. {several}"
+        "files and functions to modify; context returns what to read for it"
+        f"{question}.{look} All paths are relative to the root; absolute ones below it are taken, too. {several}"
     )
 
 
@@ -169,15 +166,10 @@ def _context(roots: list[str]) -> Tool:
     )
 
 
-def _ask(roots: list[str], ranks: bool) -> Tool:
-    how = (
-        "Python code is read; where it does not settle the answer, candidates are listed, and for any other question passages."
-        if ranks
-        else "A search agent greps and reads the root by itself; it may also be asked how something works."
-    )
+def _ask(roots: list[str]) -> Tool:
     description = (
-        "Answer a question about the code: a default, a constant, who calls, overrides or inherits something, or where it is "
-        f"defined. {how}"
+        "Answer a question about the code: a default, a constant, who calls, overrides or inherits something, where it is "
+        "defined, how it works. A search agent greps and reads the root by itself."
     )
     return Tool(
         name=ASK,

@@ -62,7 +62,7 @@ class Service:
         return Server(
             "fusesearch",
             version=installed(DISTRIBUTION) or "",
-            instructions=definitions.instructions(self.roots.folders, search=self.search),
+            instructions=definitions.instructions(self.roots.folders, asks=self._asks, search=self.search),
             lifespan=self._lifespan,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
@@ -98,8 +98,12 @@ class Service:
         return self.searcher.name == WITHOUT_MODEL
 
     @property
+    def _asks(self) -> bool:
+        return self.searcher.model is not None
+
+    @property
     def _tools(self) -> list[Tool]:
-        return definitions.tools(self.roots.names, ranks=self._ranks, search=self.search)
+        return definitions.tools(self.roots.names, ranks=self._ranks, asks=self._asks, search=self.search)
 
     async def _localize(self, root: str, arguments: dict[str, Any], session: ServerSession) -> CallToolResult:
         repository, searcher = self.roots.repository(root), self.searcher

@@ -40,12 +40,6 @@ class Agent(Section):
         "none",
         description="ranker: the first message shows its first ten locations, inside issue_chars",
     )
-    sure: float = Field(
-        0.8,
-        ge=0,
-        le=1,
-        description="confidence from which the localizer routing asks no model",
-    )
     encoder: str = Field(
         "", description="of the localizers swerank and swerank-embed: a folder, or a name on the Hugging Face hub"
     )

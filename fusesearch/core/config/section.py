@@ -21,7 +21,7 @@ S = TypeVar("S", bound=BaseModel)
 
 ADDED: dict[int, dict[str, dict[str, Any]]] = {
     2: {
-        "Agent": {"pre_search": "none", "sure": 0.8},
+        "Agent": {"pre_search": "none"},
         "Compute": {"ranks": 1},
         "Evaluate": {"agent": {}, "rollouts": "transformers"},
         "GitHubSource": {"questions": False},

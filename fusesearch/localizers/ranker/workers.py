@@ -41,7 +41,7 @@ def analysed(sources: Iterator[Source], size: int) -> Iterator[tuple[bytes, byte
             check()
             yield digest, analyse(path, decoded(data))
         return
-    from fusesearch.code.parsing import ask_server, start_server  # an answer from an index starts no process
+    from fusesearch.core.answering import ask_server, start_server  # an answer from an index starts no process
 
     results: queue.Queue[tuple[bytes, bytes] | None] = queue.Queue(maxsize=1000)
     lock, stopped = threading.Lock(), threading.Event()
@@ -93,7 +93,7 @@ def analysed(sources: Iterator[Source], size: int) -> Iterator[tuple[bytes, byte
 
 def serve() -> None:
     """The worker: answer paths and contents with the facts of each."""
-    from fusesearch.code.parsing import answer_all
+    from fusesearch.core.answering import answer_all
 
     gc.disable()  # it walks every syntax tree as it grows: four times the time of a parse
     numbers = count(1)

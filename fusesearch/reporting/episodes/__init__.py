@@ -1,5 +1,5 @@
 """The HTML page of an episode, with the calls that showed the truth.
 
-``observed.py`` reads the observations and finds the truth in them, ``explain.py`` the calls that showed an answered
-location; ``page.py`` and ``folding.py`` make the content of the page, ``rendering.py`` writes it.
+``observed.py`` reads the observations and finds the truth in them, ``page.py`` makes the content, ``rendering.py`` writes it;
+``cases.py`` chooses instances, and sets the episodes of several arms side by side.
 """

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from fusesearch.code.functions import function_spans
 from fusesearch.code.spans import is_python
-from fusesearch.core.schema import Observation, ToolCall, Trajectory, Truth
+from fusesearch.core.schema import Observation, Trajectory, Truth
 from fusesearch.search.gain import file_of
 from fusesearch.search.repository import VIRTUAL_ROOT
 
@@ -28,22 +28,6 @@ class Line:
     text: str
     path: str | None = None
     line: int | None = None
-
-
-class Seen(NamedTuple):
-    """A call with its observation. ``turn`` and ``call`` count from 1, ``call`` within its turn."""
-
-    turn: int
-    call: int
-    request: ToolCall
-    observation: Observation
-
-
-def answered_calls(trajectory: Trajectory) -> Iterator[Seen]:
-    """All calls with an observation, in order."""
-    for number, turn in enumerate(trajectory.turns, 1):
-        for index, (call, observation) in enumerate(zip(turn.calls, turn.observations, strict=False), 1):
-            yield Seen(number, index, call, observation)
 
 
 def place(entity: str) -> tuple[str, int | None]:
@@ -77,8 +61,8 @@ class Sources:
 
     def __init__(self, trajectory: Trajectory) -> None:
         self.lines: dict[str, dict[int, str]] = {}
-        for seen in answered_calls(trajectory):
-            for row in rows(seen.observation):
+        for observation in (seen for turn in trajectory.turns for seen in turn.observations):
+            for row in rows(observation):
                 if row.path is not None and row.line is not None:
                     self.lines.setdefault(row.path, {})[row.line] = row.text
 

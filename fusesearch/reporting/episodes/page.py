@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import Literal
 
 from fusesearch.agents.parsing import parse_turn
 from fusesearch.core.schema import Answer, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn
@@ -13,9 +14,7 @@ from fusesearch.core.schema import Place as Ranked
 from fusesearch.evaluation.answers import score_answer
 from fusesearch.evaluation.costs import tool_statistics
 from fusesearch.evaluation.metrics import score_trajectory
-from fusesearch.reporting.episodes.explain import Explanation, Target, explain
-from fusesearch.reporting.episodes.folding import Segment, fold, items
-from fusesearch.reporting.episodes.observed import Hits, Sources, rows
+from fusesearch.reporting.episodes.observed import Hits, Line, Mark, Sources, rows
 
 STOPS = {
     "answer": "it answered",
@@ -39,15 +38,6 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """A call that showed a location: the anchor of its card, its name, and the lines it showed."""
-
-    anchor: str
-    call: str
-    what: str = ""
-
-
-@dataclass(frozen=True)
 class Place:
     """An answered location. ``verdict``: ``right``, ``file`` (another function of a right file), ``wrong``, "" if unknown.
 
@@ -57,19 +47,19 @@ class Place:
     entity: str
     lines: str
     verdict: str
-    evidence: Sequence[Evidence]
     rank: str = ""
     confidence: str = ""
     reasons: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A file or function of the truth: the call that first showed it, and its rank in the answer, if any."""
+class Item:
+    """One line of an observation: the heading of a file, a line of it, a listed file, or a note of the tool."""
 
-    entity: str
-    first: Evidence | None
-    rank: int | None
+    kind: Literal["heading", "line", "path", "note"]
+    text: str
+    number: int | None = None
+    mark: Mark = ""
 
 
 @dataclass(frozen=True)
@@ -88,7 +78,16 @@ class Card:
     note: str
     hits: Sequence[str]
     new: Sequence[str]
-    segments: Sequence[Segment]
+    items: Sequence[Item]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A file or function of the truth: the call that first showed it, and its rank in the answer, if any."""
+
+    entity: str
+    first: Card | None
+    rank: int | None
 
 
 @dataclass(frozen=True)
@@ -124,8 +123,7 @@ class Page:
 def page_of(trajectory: Trajectory, truth: Truth | None = None) -> Page:
     """The page of an episode. Raises :class:`DataError` if the truth names no file."""
     score = score_answer if truth and truth.expected else score_trajectory
-    sources = Sources(trajectory)
-    hits = Hits(truth, sources)
+    hits = Hits(truth, Sources(trajectory))
     answer = trajectory.answer or Answer()
     known: set[str] = set()
     turns = [_turn(number, turn, hits, known) for number, turn in enumerate(trajectory.turns, 1)]
@@ -139,8 +137,8 @@ def page_of(trajectory: Trajectory, truth: Truth | None = None) -> Page:
         system=trajectory.system,
         stop=STOPS[trajectory.stop],
         error=trajectory.error,
-        modify=_files(answer.places, truth) or _places(answer.modify, trajectory, sources, truth),
-        related=_places(answer.related, trajectory, sources, None),
+        modify=_files(answer.places, truth) or [_place(row, truth, f"{rank}.") for rank, row in enumerate(answer.modify, 1)],
+        related=[_place(row, None) for row in answer.related],
         truth=_wanted(truth, answer, turns) if truth else None,
         turns=turns,
         searched=_searched(trajectory),
@@ -188,17 +186,6 @@ def _quality(score: Score) -> Tile:
     return Tile("F1", f"{score.f1:.2f}", f"file {score.file_f1:.2f}, {function}")
 
 
-def _places(locations: Sequence[Location], trajectory: Trajectory, sources: Sources, truth: Truth | None) -> list[Place]:
-    targets = [
-        Target(location.path, location.function, sources.spans(location.path, location.function) if location.function else [])
-        for location in locations
-    ]
-    explained = zip(locations, explain(trajectory, targets), strict=True)
-    return [
-        _place(location, truth, f"{rank}.", _evidence(explanation)) for rank, (location, explanation) in enumerate(explained, 1)
-    ]
-
-
 def _files(places: Sequence[Ranked], truth: Truth | None) -> list[Place]:
     """The files of a ranking, each followed by its functions."""
     found = []
@@ -208,7 +195,7 @@ def _files(places: Sequence[Ranked], truth: Truth | None) -> list[Place]:
     return found
 
 
-def _place(location: Location, truth: Truth | None, rank: str = "", evidence: Sequence[Evidence] = ()) -> Place:
+def _place(location: Location, truth: Truth | None, rank: str = "") -> Place:
     if truth is None:
         verdict = ""
     elif location.entity in truth.files or location.entity in truth.functions:
@@ -217,22 +204,11 @@ def _place(location: Location, truth: Truth | None, rank: str = "", evidence: Se
         verdict = "file" if location.path in truth.files else "wrong"
     lines = f"lines {location.lines[0]}-{location.lines[1]}" if location.lines else ""
     confidence = "" if location.confidence is None else f"{location.confidence:.0%}"
-    return Place(location.entity, lines, verdict, evidence, rank, confidence, location.reasons)
-
-
-def _evidence(explanation: Explanation) -> list[Evidence]:
-    """The earliest call and the call that showed most; one entry if they are the same."""
-    first, strongest = explanation.first, explanation.strongest
-    return [
-        Evidence(_anchor(seen.turn, seen.call), f"{seen.turn}.{seen.call}", seen.what(explanation.target))
-        for seen in ([first] if first is strongest else [first, strongest])
-        if seen
-    ]
+    return Place(location.entity, lines, verdict, rank, confidence, location.reasons)
 
 
 def _wanted(truth: Truth, answer: Answer, turns: Sequence[TurnPart]) -> list[Wanted]:
-    cards = {entity: card for turn in turns for card in turn.cards for entity in card.new}
-    first = {entity: Evidence(card.anchor, card.name) for entity, card in cards.items()}
+    first = {entity: card for turn in turns for card in turn.cards for entity in card.new}
     names = [(location.path, location.entity) for location in answer.modify]
     return [
         Wanted(entity, first.get(entity), next((rank for rank, known in enumerate(names, 1) if entity in known), None))
@@ -285,8 +261,27 @@ def _card(turn: int, index: int, call: ToolCall, seen: Observation | None, hits:
         note=_note(call, seen),
         hits=found,
         new=[entity for entity in found if entity not in known],
-        segments=fold(items((row, hits.mark(row)) for row in rows(seen))) if seen and seen.output else [],
+        items=_items((row, hits.mark(row)) for row in rows(seen)) if seen and seen.output else [],
     )
+
+
+def _items(marked: Iterable[tuple[Line, Mark]]) -> list[Item]:
+    """The rows of an observation, with a heading where another file starts."""
+    found: list[Item] = []
+    current: str | None = None
+    for row, mark in marked:
+        if row.path is None:
+            current = current if row.text == "--" else None
+            found.append(Item("note", row.text))
+        elif row.line is None:
+            current = None
+            found.append(Item("path", f"{row.path}{f'  ({row.text})' if row.text else ''}", mark=mark))
+        else:
+            if row.path != current:
+                found.append(Item("heading", row.path))
+            current = row.path
+            found.append(Item("line", row.text, row.line, mark))
+    return found
 
 
 def _level(seen: Observation | None) -> str:

@@ -193,8 +193,8 @@ def test_the_time_shown_has_the_start(run, repo, monkeypatch):
     ("module", "more"),
     [
         ("typer", ["--help"]),
-        ("pydantic", ["--explain"]),
-        ("fusesearch.localizers.searcher", ["--explain"]),
+        ("pydantic", ["--max-turns", "3"]),
+        ("fusesearch.localizers.searcher", ["--max-turns", "3"]),
         ("fusesearch.localizers.ranker", []),
     ],
 )

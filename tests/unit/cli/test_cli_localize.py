@@ -260,7 +260,8 @@ def test_options_that_do_not_fit_are_usage_errors(run, repo, issue, monkeypatch,
 
 
 def test_a_checkpoint_brings_its_own_limits(tmp_path):
-    (tmp_path / "fusesearch.json").write_text('{"tools": {"grep_lines": 7}, "agent": {"prompt": "nano", "max_turns": 4}}')
+    settings = {"tools": {"grep_lines": 7, "timeout_seconds": 10}, "agent": {"prompt": "nano", "max_turns": 4}}
+    (tmp_path / "fusesearch.json").write_text(json.dumps(settings))
     tools, agent = settings_of(tmp_path)
     assert (tools.grep_lines, agent.prompt, agent.max_turns) == (7, "nano", 4)
 

@@ -17,7 +17,7 @@ from fusesearch.cli.issues import address_of
 
 MAIN = "import sys, fusesearch.cli\nsys.argv[:1] = ['fusesearch', 'localize']\nfusesearch.cli.main()"
 WORDS = ["a text", "a\nb", "-", "--", "--repo", "--repo=.", "--repo=", ".", "", "--top", "--top=3", "3", "0", "101", "٣", "html",
-    "--format", "json", "--format=text", "--issue", "--issue=x y", "-h", "--help", "--explain", "--save", "--model=m", "\udcff x",
+    "--format", "json", "--format=text", "--issue", "--issue=x y", "-h", "--help", "--save", "--model=m", "\udcff x",
 ]  # fmt: skip
 TEXTS = [
     "perimeter(3) returns 9 but should be 12", "it is broken", "Square.area is wrong\n\n    >>> Square().area(2)\n    5\n",
@@ -70,7 +70,7 @@ def test_a_command_line_that_the_short_way_takes_means_the_same_to_typer(argumen
 @pytest.mark.parametrize(
     "arguments",
     [[], ["--help"], ["x y", "z"], ["x y", "--top", "0"], ["x y", "--format", "html"], ["x y", "--model", "m"], ["x y", "--repo"],
-     ["x y", "--save", "f"], ["x y", "--explain"], ["-x", "y"], ["", "--repo", "."], ["x y", "--top=1", "--top=2"]],
+     ["x y", "--save", "f"], ["-x", "y"], ["", "--repo", "."], ["x y", "--top=1", "--top=2"]],
 )  # fmt: skip
 def test_other_command_lines_are_left_to_typer(arguments):
     assert quick.options_of(arguments) is None

@@ -3,7 +3,6 @@
 import json
 import re
 from html.parser import HTMLParser
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,6 @@ from hypothesis import strategies as st
 
 from fusesearch.core.schema import Answer, Instance, Location, Observation, ToolCall, Trajectory, Truth, Turn
 from fusesearch.core.storage import write_instances, write_jsonl
-from fusesearch.reporting.episodes.folding import fold, items
-from fusesearch.reporting.episodes.observed import Line
 from fusesearch.reporting.episodes.page import page_of
 from fusesearch.reporting.episodes.rendering import render
 from tests.fakes.commands import failed
@@ -256,30 +253,6 @@ def test_an_episode_the_infrastructure_broke_has_no_score_and_shows_its_calls():
     assert "endpoint <gone>" in page.text
     assert "a failure of the infrastructure has no score" in page.text
     assert {"t1c1", "t1c2"} <= set(page.ids())
-
-
-def test_long_observations_fold_and_keep_what_is_on_the_truth():
-    lines = [f"{n}\t    x = {n}" for n in range(1, 101)]
-    lines[59] = "60\tdef perimeter(side):"
-    lines[60] = "61\t    return side"
-    lines[61] = "62\tEND = 1"
-    seen = observation(1, "\n".join(lines), *(f"pkg/shapes.py:{n}" for n in range(1, 101)))
-    turn = Turn(text="", calls=[call(1)], observations=[seen])
-    page = page_of(episode(turns=[turn]), TRUTH.model_copy(update={"lines": {}}))
-    segments = page.turns[0].cards[0].segments
-    assert [segment.folded for segment in segments] == [False, True, False, True]
-    assert [item.number for item in segments[2].items] == [60, 61]
-    assert [item.text for segment in segments for item in segment.items][1:] == [line.split("\t")[1] for line in lines]
-
-
-@given(st.lists(st.tuples(st.sampled_from(["", "a", "b"]), st.sampled_from(["", "file", "function", "change"])), max_size=80))
-def test_folding_loses_nothing_and_keeps_the_order(marked):
-    rows = [(Line(str(n), path or None, n if path else None), mark) for n, (path, mark) in enumerate(marked)]
-    shown = items(rows)
-    segments = fold(shown)
-    assert [item for segment in segments for item in segment.items] == shown
-    assert [item.text for item in shown if item.kind != "heading"] == [row.text for row, _ in rows]
-    assert all(one.folded != other.folded for one, other in pairwise(segments))
 
 
 MARKUP = """<script>alert(1)</script>

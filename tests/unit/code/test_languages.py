@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusesearch.code import parsing
 from fusesearch.code.functions import function_spans
-from fusesearch.code.languages import LANGUAGES, language_of
-from fusesearch.code.parsing import read_spans, read_syntax
+from fusesearch.code.other import parsing
+from fusesearch.code.other.languages import LANGUAGES, language_of
+from fusesearch.code.other.parsing import read_spans, read_syntax
 
 
 def spans(path: str, source: str) -> list[tuple[str, int, int]]:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.code.functions import function_spans, is_python
-from fusesearch.code.languages import language_of
-from fusesearch.code.parsing import read_syntax
-from fusesearch.code.readings import one_branch, readings, without_macros
+from fusesearch.code.other.languages import language_of
+from fusesearch.code.other.parsing import read_syntax
+from fusesearch.code.other.readings import one_branch, readings, without_macros
 
 
 def constructs() -> list[tuple[str, str, list[tuple[int, int, str]]]]:

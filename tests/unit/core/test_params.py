@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from typing import Literal
 
 import pytest
 
@@ -91,19 +92,19 @@ def test_what_is_recorded_leaves_out_later_params_only_at_the_value_of_earlier_r
     plain = as_recorded(Params())
     assert not {"lora", "padding_free", "judge"} & (plain["sft"].keys() | plain["grpo"].keys())
     assert "ranks" not in plain["compute"]
-    changed = as_recorded(override(Params(), {"sft.lora.rank": 8, "compute.ranks": 2, "agent.sure": 0.9}, "test"))
+    changed = as_recorded(override(Params(), {"sft.lora.rank": 8, "compute.ranks": 2}, "test"))
     assert changed["sft"]["lora"] == {"rank": 8, "alpha": 32}
-    assert (changed["compute"]["ranks"], changed["agent"]["sure"]) == (2, 0.9)
+    assert changed["compute"]["ranks"] == 2
     assert "pre_search" not in changed["agent"]
 
 
 def test_a_changed_default_changes_no_recorded_value():
-    class Surer(Agent):
-        sure: float = 0.9
+    class Searched(Agent):
+        pre_search: Literal["none", "ranker"] = "ranker"
 
-    Surer.__name__ = "Agent"
-    assert as_recorded(Surer())["sure"] == 0.9
-    assert "sure" not in as_recorded(Surer(sure=0.8))
+    Searched.__name__ = "Agent"
+    assert as_recorded(Searched())["pre_search"] == "ranker"
+    assert "pre_search" not in as_recorded(Searched(pre_search="none"))
 
 
 def test_digests_are_of_what_is_recorded():

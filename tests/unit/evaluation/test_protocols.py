@@ -38,10 +38,10 @@ def test_a_protocol_keeps_its_instances(name, kept):
     assert [row.instance_id for row in protocol_named(name).select(INSTANCES)] == kept
 
 
-def score(name, truth, files=(), functions=(), error=None, accepted=()):
+def score(name, truth, files=(), functions=(), error=None):
     answer = Answer(modify=[*(Location(path=path) for path in files), *(Location(path=p, function=f) for p, f in functions)])
     trajectory = Trajectory(instance_id=name, localizer="l", system="", issue="", answer=answer, error=error)
-    return score_trajectory(trajectory, truth, accepted=accepted)
+    return score_trajectory(trajectory, truth)
 
 
 PLAIN = INSTANCES[0].truth
@@ -68,16 +68,6 @@ def test_errored_scores_stay_and_count_in_no_figure():
     for protocol in PROTOCOLS.values():
         assert [row.error for row in protocol.view(scores)] == ([] if protocol.questions else [None, None, "down"])
         assert protocol.read(scores) == protocol.read(SCORES)
-
-
-def test_another_accepted_answer_counts_where_it_fits_better():
-    others = [Truth(files=["b.py"], functions=["b.py::g"]), Truth(files=["c.py"])]
-    hit, miss = score("1", PLAIN, files=["b.py"], accepted=others), score("2", PLAIN, files=["a.py"], accepted=others)
-    assert (hit.f1, hit.f1_best) == (0, pytest.approx(0.7))
-    assert (miss.f1_best, miss.accepted_files) == (miss.f1, [])
-    gold, best = ([row.file_f1 for row in protocol_named("codescout").view([hit, miss], accepted=on)] for on in (False, True))
-    assert (gold, best) == ([0, 1], [1, 1])
-    assert score("3", PLAIN, files=["a.py"]).f1_best is None
 
 
 def test_tooltrain_reads_the_columns_of_its_table(request):

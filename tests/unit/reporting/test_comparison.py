@@ -10,7 +10,7 @@ from fusesearch.core.config import Report
 from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.core.schema import Instance, Score, Truth
 from fusesearch.core.storage import write_instances
-from fusesearch.evaluation.benchmarks import read_accepted, read_benchmark
+from fusesearch.evaluation.benchmarks import read_benchmark
 from fusesearch.evaluation.grid import Benchmark, Grid, load_grid, load_prices
 from fusesearch.evaluation.protocols import PROTOCOLS
 from fusesearch.evaluation.results import Cell, CellResult, Loaded, Manifest
@@ -157,28 +157,6 @@ def test_a_benchmark_is_a_file_of_swe_bench_or_one_of_our_own(tmp_path):
     (tmp_path / "c.jsonl").write_text(f"{json.dumps(ROW)}\n" * 2)
     with pytest.raises(DataError, match="duplicate instance i"):
         read_benchmark(tmp_path / "c.jsonl")
-
-
-def test_accepted_answers_are_files_or_patches(tmp_path):
-    def truth_of(name, patch):
-        if patch == "bad":
-            raise DataError("no patch")
-        return Truth(files=["p.py"])
-
-    lines = [{"instance_id": "i", "files": ["a.py"], "functions": ["a.py::f"]}, {"instance_id": "i", "patch": "x"},
-             {"instance_id": "other", "files": ["a.py"]}, {"instance_id": "i", "patch": "bad"}]  # fmt: skip
-    path = tmp_path / "a.jsonl"
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    found = read_accepted(path, {"i"}, truth_of)
-    assert [truth.files for truth in found.truths["i"]] == [["a.py"], ["p.py"]]
-    assert found.unusable == {"answer 4, i": "no patch"}
-
-
-@pytest.mark.parametrize("line", ["{", '{"files": ["a"]}', '{"instance_id": "i"}', '{"instance_id": 1, "files": ["a"]}'])
-def test_an_invalid_answer_line_is_named_by_its_number(tmp_path, line):
-    (tmp_path / "a.jsonl").write_text(f"\n{line}\n")
-    with pytest.raises(DataError, match=r"a\.jsonl:2"):
-        read_accepted(tmp_path / "a.jsonl", {"i"}, lambda name, patch: Truth())
 
 
 def test_instances_whose_repository_comes_later_are_taken_in_then(tmp_path):

@@ -10,7 +10,6 @@ from statistics import pstdev
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from fusesearch.agents.loop import Episode, run_episode
 from fusesearch.agents.models.base import Completion, Sampling
@@ -18,12 +17,10 @@ from fusesearch.agents.parsing import format_calls
 from fusesearch.core.config import Agent, RolloutSearch
 from fusesearch.core.errors import InfrastructureError, ModelUnavailable
 from fusesearch.core.schema import Instance, Tokens
-from fusesearch.core.storage import write_json
 from fusesearch.localizers.episodes import spec_named
 from fusesearch.search.results import Outcome
 from fusesearch.training.search.growing import grow, trajectory_of
 from fusesearch.training.search.tree import as_json, choose
-from tests.fakes.commands import app
 
 INSTANCE = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="It breaks.")
 SEEDS = st.integers(0, 2**31)
@@ -216,17 +213,3 @@ async def test_seeds_depend_on_the_place_in_the_tree_alone():
     assert all(texts[0][at] == text for at, text in texts[1].items() if at in texts[0])
     other = await grow(RolloutSearch(kind="mcts"), replace(episode(), sampling=Sampling(seed=4)), 8, worth)
     assert [n.state.turns[0].text for n in other.root.children] != [n.state.turns[0].text for n in full.root.children]
-
-
-async def test_a_tree_has_a_page(tmp_path):
-    tree = await grow(RolloutSearch(kind="mcts", self_critique="distil"), episode(), 8, worth)
-    file = tmp_path / "0001-i.json"
-    write_json(file, {"issue": "Which\n<b>default</b>?", **as_json(tree.root, tree.chosen)})
-    result = CliRunner().invoke(app, ["view", "--tree", str(file)])
-    assert result.exit_code == 0, result.output
-    page = file.with_suffix(".html").read_text()
-    assert page.count("<tr") == 1 + len(list(tree.root.everyone())) - 1
-    assert "(after a critique)" in page
-    assert "Which &lt;b&gt;default&lt;/b&gt;?" in page
-    write_json(file, {"nodes": []})
-    assert "not a search tree" in CliRunner().invoke(app, ["view", "--tree", str(file)]).output

@@ -14,7 +14,7 @@ The rules follow those for Python (:mod:`fusesearch.code.functions`):
   that it is handed to: ``const Row = memo(function () {})``. Other anonymous functions are transparent: a named function
   inside a callback or a module wrapper counts for itself.
 - A macro's call with a body has the name that the call says, if it says one: ``METHOD(Cart, total) {}`` is ``Cart.total``,
-  ``SYSCALL(read, int, fd) {}`` is ``read`` (:func:`fusesearch.code.readings.named_by_macros`). ``SCENARIO("adds") {}`` has the
+  ``SYSCALL(read, int, fd) {}`` is ``read`` (:mod:`fusesearch.code.other.readings`). ``SCENARIO("adds") {}`` has the
   name of the macro.
 - Decorators, attributes, annotations and template headers belong to it; comments above it do not.
 """
@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fusesearch.code import nodes
+from fusesearch.code.other import nodes
 
 NameOf = Callable[[Any], str | None]
 _WORDS = frozenset({"if", "else", "for", "while", "do", "switch", "case", "return", "try", "catch", "throw"})
@@ -36,13 +36,14 @@ _WORDS = frozenset({"if", "else", "for", "while", "do", "switch", "case", "retur
 class Language:
     """How to read functions from a syntax tree of one grammar.
 
-    ``functions`` and ``containers`` map a node type to a function that returns its name (``None``: not a function, or a
-    container that adds nothing to names). ``bindings`` maps nodes that assign a value to a name to the fields of name and
-    value. ``leading`` nodes come before a function as siblings and belong to it. ``keywords`` are words that a broken source
-    is read to call a function; unless they are ``reserved``, they are names where nothing is broken. ``indented``: indentation
-    can end a block, and the tree has all up to the next word in it.
+    ``title`` is its name for people. ``functions`` and ``containers`` map a node type to a function that returns its name
+    (``None``: not a function, or a container that adds nothing to names). ``bindings`` maps nodes that assign a value to a name
+    to the fields of name and value. ``leading`` nodes come before a function as siblings and belong to it. ``keywords`` are
+    words that a broken source is read to call a function; unless they are ``reserved``, they are names where nothing is broken.
+    ``indented``: indentation can end a block, and the tree has all up to the next word in it.
     """
 
+    title: str
     module: str
     suffixes: tuple[str, ...]
     functions: Mapping[str, NameOf]
@@ -64,8 +65,9 @@ def _all(names: str, namer: NameOf) -> dict[str, NameOf]:
 _C_COMMENTS = ("line_comment", "block_comment")
 
 
-def _script(module: str, entry: str, *suffixes: str) -> Language:
+def _script(title: str, module: str, entry: str, *suffixes: str) -> Language:
     return Language(
+        title,
         module,
         suffixes,
         _all(
@@ -86,10 +88,11 @@ _C_WORDS = _WORDS - {"try", "catch", "throw"} | {
 }  # fmt: skip
 
 LANGUAGES: dict[str, Language] = {
-    "javascript": _script("tree_sitter_javascript", "language", ".js", ".jsx", ".mjs", ".cjs"),
-    "typescript": _script("tree_sitter_typescript", "language_typescript", ".ts", ".mts", ".cts"),
-    "tsx": _script("tree_sitter_typescript", "language_tsx", ".tsx"),
+    "javascript": _script("JavaScript", "tree_sitter_javascript", "language", ".js", ".jsx", ".mjs", ".cjs"),
+    "typescript": _script("TypeScript", "tree_sitter_typescript", "language_typescript", ".ts", ".mts", ".cts"),
+    "tsx": _script("TypeScript", "tree_sitter_typescript", "language_tsx", ".tsx"),
     "java": Language(
+        "Java",
         "tree_sitter_java",
         (".java",),
         _all("method_declaration constructor_declaration compact_constructor_declaration", nodes.with_body),
@@ -102,6 +105,7 @@ LANGUAGES: dict[str, Language] = {
         reserved=True,
     ),
     "go": Language(
+        "Go",
         "tree_sitter_go",
         (".go",),
         {"function_declaration": nodes.with_body, "method_declaration": nodes.go_method},
@@ -110,6 +114,7 @@ LANGUAGES: dict[str, Language] = {
         values=frozenset({"func_literal"}),
     ),
     "rust": Language(
+        "Rust",
         "tree_sitter_rust",
         (".rs",),
         {"function_item": nodes.with_body},
@@ -117,8 +122,9 @@ LANGUAGES: dict[str, Language] = {
         _C_COMMENTS,
         leading=frozenset({"attribute_item"}),
     ),
-    "c": Language("tree_sitter_c", (".c",), {"function_definition": nodes.c_function}, {}, keywords=_C_WORDS, reserved=True),
+    "c": Language("C", "tree_sitter_c", (".c",), {"function_definition": nodes.c_function}, {}, keywords=_C_WORDS, reserved=True),
     "cpp": Language(
+        "C++",
         "tree_sitter_cpp",
         (".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"),
         {"function_definition": nodes.c_function},
@@ -127,6 +133,7 @@ LANGUAGES: dict[str, Language] = {
         reserved=True,
     ),
     "csharp": Language(
+        "C#",
         "tree_sitter_c_sharp",
         (".cs",),
         {
@@ -138,6 +145,7 @@ LANGUAGES: dict[str, Language] = {
         reserved=True,
     ),
     "ruby": Language(
+        "Ruby",
         "tree_sitter_ruby",
         (".rb", ".rake"),
         _all("method singleton_method", nodes.by_name),
@@ -145,6 +153,7 @@ LANGUAGES: dict[str, Language] = {
         keywords=frozenset(["def", "end", "class", "module", "if", "unless", "while", "until", "case", "begin", "do"]),
     ),
     "php": Language(
+        "PHP",
         "tree_sitter_php",
         (".php",),
         {**_all("function_definition method_declaration", nodes.with_body), "property_declaration": nodes.php_hooks},
@@ -152,6 +161,7 @@ LANGUAGES: dict[str, Language] = {
         entry="language_php",
     ),
     "kotlin": Language(
+        "Kotlin",
         "tree_sitter_kotlin",
         (".kt", ".kts"),
         {
@@ -164,6 +174,7 @@ LANGUAGES: dict[str, Language] = {
         leading=frozenset({"annotated_expression"}),  # what tree-sitter-kotlin 1.1 sometimes makes of an annotation above
     ),
     "swift": Language(
+        "Swift",
         "tree_sitter_swift",
         (".swift",),
         {
@@ -175,6 +186,7 @@ LANGUAGES: dict[str, Language] = {
         keywords=frozenset(),  # `func` stands before every name
     ),
     "scala": Language(
+        "Scala",
         "tree_sitter_scala",
         (".scala", ".sc"),
         _all("function_definition given_definition", nodes.scala_function),

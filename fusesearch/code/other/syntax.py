@@ -1,7 +1,7 @@
-"""Functions and comments of a source file from its tree-sitter syntax tree (see :mod:`fusesearch.code.languages`).
+"""Functions and comments of a source file from its tree-sitter syntax tree (see :mod:`fusesearch.code.other.languages`).
 
 Broken sources have trees too: an error node is searched like any other. Some sources take a parser minutes;
-:mod:`fusesearch.code.parsing` runs this module in a child process with limits.
+:mod:`fusesearch.code.other.parsing` runs this module in a child process with limits.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from fusesearch.code.languages import LANGUAGES, Language
-from fusesearch.code.nodes import bare, bound_name, by_name, text_of
-from fusesearch.code.readings import named_by_macros, open_macro, other_branches, readings
+from fusesearch.code.other.languages import LANGUAGES, Language
+from fusesearch.code.other.nodes import bare, bound_name, by_name, text_of
+from fusesearch.code.other.readings import named_by_macros, open_macro, other_branches, readings
 from fusesearch.code.spans import FunctionSpan
 
 _NESTED = frozenset({"object", "class"})

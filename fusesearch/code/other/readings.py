@@ -12,7 +12,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise, takewhile
 
-from fusesearch.code.newer import LITERAL, RUST_STRATEGIES, blank, blanked, newer, newer_cpp, newer_csharp, newer_swift, written
+from fusesearch.code.other.newer import (
+    LITERAL,
+    RUST_STRATEGIES,
+    blank,
+    blanked,
+    newer,
+    newer_cpp,
+    newer_csharp,
+    newer_swift,
+    written,
+)
 from fusesearch.code.spans import FunctionSpan
 
 BRANCHES = 4

@@ -10,40 +10,21 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
-import signal
-import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from fusesearch.code.reader import Syntax
 from fusesearch.code.spans import FunctionSpan
+from fusesearch.core.answering import answer_all, ask_server, start_server
 
 MAX_CHARS = 1_000_000
 """Longer sources, mostly generated or minified, are skipped."""
 
 CPU_SECONDS = 5.0
 MEMORY = 2 << 30
-
-_LENGTH = struct.Struct(">Q")
-_ROOT = Path(__file__).parents[2]
-
-
-@dataclass(frozen=True)
-class Syntax:
-    """Functions of a source in order of their first line, and its lines without comments and trailing blanks.
-
-    ``unread``: first and last line of each part that could not be parsed.
-    """
-
-    spans: list[FunctionSpan]
-    code: list[str]
-    unread: list[tuple[int, int]]
 
 
 def read_syntax(source: str, language: str) -> Syntax | None:
@@ -84,7 +65,7 @@ def serve() -> None:
 
 
 def _read(language: str, data: bytes, whole: bool) -> dict[str, Any]:
-    from fusesearch.code import syntax
+    from fusesearch.code.other import syntax
 
     try:
         found = syntax.read_source(data, language, whole)
@@ -126,54 +107,6 @@ class _Child:
 def _child(process: int) -> _Child:
     """The child of ``process``, so that a fork does not share its parent's pipes."""
     return _Child()
-
-
-def start_server(module: str, *arguments: str) -> subprocess.Popen[bytes]:
-    """A Python process that runs ``serve()`` of a module of this package. It opens no file and ends with its standard input."""
-    start = f"import sys; sys.path.insert(0, sys.argv[1]); from {module} import serve; serve()"
-    command = [sys.executable, "-P", "-c", start, str(_ROOT), *arguments]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/")
-
-
-def ask_server(process: subprocess.Popen[bytes], name: str, data: bytes) -> bytes | None:
-    """What a process of :func:`start_server` answers about ``data``; None if it died over it."""
-    assert process.stdin is not None  # noqa: S101
-    assert process.stdout is not None  # noqa: S101
-    try:
-        for part in (name.encode("utf-8"), data):
-            _send(process.stdin, part)
-    except BrokenPipeError:
-        return None
-    return _receive(process.stdout)
-
-
-def answer_all(answer: Callable[[str, bytes], bytes], seconds: float, memory: int) -> None:
-    """In such a process: answer until standard input ends, each time in at most ``seconds`` of CPU and ``memory`` bytes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
-    while (name := _receive(stdin)) is not None and (data := _receive(stdin)) is not None:
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-        found = answer(name.decode("utf-8"), data)
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        _send(stdout, found)
-
-
-def _send(stream: IO[bytes], data: bytes) -> None:
-    stream.write(_LENGTH.pack(len(data)))
-    stream.write(data)
-    stream.flush()
-
-
-def _receive(stream: IO[bytes]) -> bytes | None:
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return None
-    size = _LENGTH.unpack(head)[0]
-    data = stream.read(size)
-    return data if len(data) == size else None
 
 
 def _without_comments(data: bytes, comments: list[tuple[int, int]]) -> list[str]:

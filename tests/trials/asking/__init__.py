@@ -1,1 +1,0 @@
-"""Questions about installed packages, answered by ``ask`` without a model and by the running package."""
