@@ -1,12 +1,10 @@
-"""``python -m flows profile`` and ``doctor``: the params of a scale, and what a checkout lacks."""
+"""``python -m flows profile``: the params of a scale."""
 
-import json
 from pathlib import Path
 
 import pytest
 import yaml
 
-from flows.cli import doctor
 from fusesearch.core.config import load_params, parse_params
 from tests.fakes.checkout import NANO, checked_out
 
@@ -16,39 +14,6 @@ ROOT = Path(__file__).parents[3]
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     return checked_out(tmp_path, monkeypatch)
-
-
-def test_the_checkouts_needs_are_checked_beside_the_installation(run, checkout):
-    result = run("doctor")
-    assert result.exit_code == 0, result.output
-    absent = result.stdout.index("absent   base checkpoint")
-    assert "make base" in result.stdout[absent:].splitlines()[1]
-    names = {check["name"] for check in json.loads(run("doctor", "--format", "json").stdout)["checks"]}
-    assert names >= {"ripgrep", "prefect server", "mlflow store", "base checkpoint"}
-
-
-def test_a_version_other_than_the_locked_one_is_named(tmp_path):
-    text = 'typer==0.0.1\nnot-installed==1.0\npydantic==0.0.2 ; python_version < "3"\n# note\n'
-    (tmp_path / "requirements.lock").write_text(text)
-    (check,) = doctor.lock(tmp_path)
-    assert not check.ok
-    assert "typer" in check.detail
-    assert "pydantic" not in check.detail
-    assert "not-installed" not in check.detail
-
-
-def test_servers_that_do_not_answer_are_missing(monkeypatch):
-    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
-    assert not doctor.prefect_server().ok
-    assert not doctor.mlflow_store().ok
-
-
-def test_malformed_params_are_a_line_of_the_report(run, checkout):
-    (checkout / "params.yaml").write_text("sead: 1\n")
-    result = run("doctor")
-    assert result.exit_code == 0
-    assert "sead" in result.stdout
 
 
 def test_use_overlays_and_nano_comes_back_as_it_was(run, checkout):
@@ -108,7 +73,7 @@ def test_without_the_nano_params_git_is_named(run, checkout):
     assert "git checkout params.yaml" in result.stderr
 
 
-@pytest.mark.parametrize("command", ["profile list", "profile show", "profile use", "experiment run", "track", "doctor"])
+@pytest.mark.parametrize("command", ["profile list", "profile show", "profile use", "experiment run", "track"])
 def test_every_help_teaches_with_an_example(run, command):
     result = run(*command.split(), "--help")
     assert result.exit_code == 0
