@@ -35,7 +35,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 def figure(name: str, caption: str, chart: Chart | None) -> list[Figure]:
     """The chart as a figure of a page; empty without a chart."""
-    return [] if chart is None else [Figure(name, caption, chart)]
+    return [] if chart is None else [Figure(name, caption, chart, svg)]
 
 
 def svg(chart: Chart) -> str:
