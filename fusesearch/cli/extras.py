@@ -39,7 +39,6 @@ NEEDS = {
     "export-predictions --instances FILE.parquet": "evaluate",
     "doctor": "",
     "doctor --profile": "",
-    "python -m flows doctor": "pipeline",
     "python -m flows experiment": "pipeline",
     "python -m flows track": "pipeline",
     "python -m flows.run": "pipeline",

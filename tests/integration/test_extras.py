@@ -210,7 +210,6 @@ def calls(world):
 
 
 IN_CHECKOUT = {
-    "python -m flows doctor": ["-m", "flows", "doctor"],
     "python -m flows experiment": ["-m", "flows", "experiment", "list"],
     "python -m flows track": ["-m", "flows", "track"],
     "python -m flows.run": ["-m", "flows.run", "mine"],

@@ -123,7 +123,7 @@ def test_the_patch_of_an_instance_fixes_its_failing_doctest(site, tmp_path):
     assert len({instance.provenance["kind"] for instance in mined.instances}) >= 5
     assert {instance.provenance["hops"] for instance in mined.instances} >= {0, 1}
     assert seen[-1] == (len(mined.instances), 12)
-    assert mined.table["unsteady"] == {}
+    assert mined.figures == {"ended_by_clock": 0, "unsteady": {}}
     assert "littlepkg/tests/test_shapes.py" not in git(git_dir, "ls-tree", "-r", "--name-only", "main")
     for number, instance in enumerate(mined.instances):
         check_instance(instance, git_dir, tmp_path / f"work {number}", site)

@@ -86,10 +86,6 @@ class Mine(Section):
     per_repository: int = Field(60, ge=1, description="synthetic: most pairs kept per repository")
     attempts_per_repository: int = Field(400, ge=1, description="synthetic: most mutants tried per repository")
     seconds_per_repository: float = Field(600.0, gt=0, description="synthetic: most processor seconds per repository")
-    example_timeout_seconds: float = Field(
-        10.0, gt=0, description="synthetic: CPU-second limit for the doctests of a mutant, a fallback for the event counter"
-    )
-    memory_mb: int = Field(2048, ge=64, description="synthetic: address-space limit of a doctest process beyond its start")
     workers: int = Field(2, ge=1, description="processes")
 
 

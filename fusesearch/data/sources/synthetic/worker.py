@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from fusesearch.data.sources.synthetic.questions.families import Question
     from fusesearch.data.sources.synthetic.questions.making import Asked
 
+MUTANT_SECONDS = 3.0
+"""Processor seconds for the doctests of a mutant: a fallback, since the counter of events ends nearly all that do not end."""
+WALL_SECONDS = 400.0
+"""For any child, far more than it needs on a machine that is busy with other work."""
+MEMORY_MB = 2048
+"""Address space of a child beyond its start."""
+
 
 def main() -> None:
     """Do the job, and say its result."""
@@ -32,7 +39,7 @@ def main() -> None:
 
 
 def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[str, Any]:
-    """Do one job: ``{"row": {"repo", "instances", "table"}}`` or ``{"skipped": reason}``.
+    """Do one job: ``{"row": {"repo", "instances", "table", "ended_by_clock", "unsteady"}}`` or ``{"skipped": reason}``.
 
     ``steady``: addresses are the same in every run.
     """
@@ -42,9 +49,9 @@ def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[st
         sys.path.insert(0, str(root))
     try:
         corpus = Corpus(package)
-        sandbox = Sandbox(job["seconds"], 40 * job["timeout"], job["memory_mb"])
+        sandbox = Sandbox(job["seconds"], WALL_SECONDS, MEMORY_MB)
         units = list(record(corpus, job["seed"], sandbox, docstrings=30 + 3 * max(job["keep"], job["questions"])))
-        search = MutantSearch(corpus, units, job["seed"], sandbox, job["timeout"])
+        search = MutantSearch(corpus, units, job["seed"], sandbox, MUTANT_SECONDS)
         search.run(job["keep"], job["attempts"], lambda kept: say({"kept": kept}))
         asked = None
         if job["questions"]:
@@ -57,8 +64,17 @@ def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[st
         instances = _write(corpus, search.findings, asked, Path(job["git_dir"]))
     except FusesearchError as error:
         return {"skipped": str(error)}
-    table = _table(corpus, search, asked) | {"fixed_addresses": steady, "budget_spent": spent, "ended_by_clock": sandbox.late}
-    return {"row": {"repo": package.repo, "instances": instances, "table": table}}
+    row = {"repo": package.repo, "instances": instances, "table": _table(corpus, search, asked)}
+    return {"row": row | {"ended_by_clock": sandbox.late, "unsteady": _unsteady(corpus, sandbox, spent, steady)}}
+
+
+def _unsteady(corpus: Corpus, sandbox: Sandbox, spent: bool, steady: bool) -> str:
+    """Why the instances may depend on the machine's speed or on chance; empty if they do not."""
+    if spent or corpus.dropped["docstring not recorded in time"]:
+        return "seconds_per_repository ran out"
+    if sandbox.late:
+        return f"the clock ended examples {sandbox.late} times"
+    return "" if steady else "the system does not allow fixed addresses"
 
 
 def _write(corpus: Corpus, findings: list[Finding], asked: Asked | None, git_dir: Path) -> list[dict[str, Any]]:

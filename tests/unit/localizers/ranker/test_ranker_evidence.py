@@ -11,7 +11,6 @@ from fusesearch.localizers.ranker.evidence import MAX_NAMES, MAX_WORDS, draw_evi
 from fusesearch.localizers.ranker.features import without_forms
 from fusesearch.localizers.ranker.matching import Resolver
 from fusesearch.localizers.ranker.noise import without_noise
-from fusesearch.localizers.ranker.paths import path_kinds
 from fusesearch.localizers.ranker.places import says_little
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
@@ -271,23 +270,6 @@ def test_what_the_function_of_the_last_frame_calls_is_a_candidate(tmp_path: Path
     (callee,) = [one for one in found.functions if one.candidate.entity == "pkg/rows.py::prepare_rows"]
     assert callee.candidate.columns["frame_callee"] == 1
     assert (1.0, "called by `save`") in callee.candidate.reasons
-
-
-@pytest.mark.parametrize(
-    ("path", "kinds"),
-    [
-        ("packages/vite/src/node/build.ts", set()),
-        ("playground/css/main.js", {"example"}),
-        ("src/__fixtures__/a.js", {"fixture"}),
-        ("deps/lua/src/lapi.c", {"vendored"}),
-        ("pip/_vendor/requests/api.py", {"vendored"}),
-        ("api/store.pb.go", {"generated"}),
-        ("site/app.min.js", {"generated"}),
-        ("examples/vendor/x.py", {"example", "vendored"}),
-    ],
-)
-def test_kinds_of_paths(path: str, kinds: set[str]):
-    assert {*path_kinds(path)} == kinds
 
 
 @pytest.mark.parametrize(
