@@ -41,13 +41,14 @@ test-all: env ## all tests that need no GPU (Ray, kills, the dashboard in a real
 fast: env ## tests of seconds only: while working
 	$(BIN)/pytest -n auto tests/unit
 
-lint: env ## ruff, mypy, and dvc.yaml against the stages and their imports
+lint: env ## ruff, mypy, and dvc.yaml against the table of stages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tasks.running.deps --check
 	$(BIN)/mypy
 
 reproduce: env ## the whole pipeline: dvc repro, from mining to the report
+	$(BIN)/python -m tasks.running.forecast
 	$(BIN)/dvc repro
 	@echo "Report: artifacts/report/report.html. Runs: make serve"
 

@@ -35,6 +35,7 @@ from fusesearch.core import child
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
 from fusesearch.core.storage import read_text
+from fusesearch.core.text import duration
 from fusesearch.reporting.experiment.results import PAGE
 from tasks.experiments.dvc_file import write_dvc_files
 from tasks.experiments.mlflow_runs import track_experiment
@@ -44,15 +45,13 @@ from tasks.experiments.results import write_results
 from tasks.experiments.schedule import (
     LOGS,
     ExperimentTask,
-    duration,
     end_of,
     experiments_lock,
     pending_tasks,
-    up_to_date,
     workers_for,
 )
 from tasks.experiments.spec import load_experiment
-from tasks.running.dvc_command import PATIENCE, Busy, is_busy, reason, repro
+from tasks.running.dvc_command import PATIENCE, Busy, is_busy, reason, repro, up_to_date
 from tasks.running.dvc_command import RETRY_SECONDS as BUSY_SECONDS
 from tasks.running.process import OWNER, identity
 

@@ -22,6 +22,7 @@ from fusesearch.core.errors import AGAIN, AlreadyRunning, DataError
 from fusesearch.core.overrides import flatten
 from fusesearch.core.storage import read_json, read_text, write_json
 from fusesearch.evaluation.names import check_names
+from tasks.code import write_code
 from tasks.running.deps import check_files
 from tasks.running.node import Job, Node, read_node
 from tasks.running.record import digests, reproduction_record, stage_record, write_record
@@ -42,6 +43,7 @@ def running(node: Node) -> Iterator[Job]:
     if not node.id:
         check_files(stage, params)
     values = stage.values(params)
+    write_code(load_params(), [stage.name])  # DVC records what is there at the end
     scratch = progress_dir(node.name, values, *node.deps(params))
     with alone(node.name, scratch), occupied(limits_of(stage, params)):
         _left(scratch)
@@ -74,6 +76,7 @@ _COMPLETE: set[str] = set()
 def _check_inputs(node: Node, scratch: Path) -> None:
     """Raise :class:`DataError` if the stage's inputs changed meanwhile: DVC records what is there at the end."""
     now = read_node(node.stage, node.id)
+    write_code(load_params(), [node.stage])
     params = now.params or load_params()
     if not is_of(scratch, node.name, stage_named(node.stage).values(params), *now.deps(params)):
         raise DataError(

@@ -1,8 +1,8 @@
 """The stages of the pipeline, each described once.
 
-``dvc.yaml`` (:mod:`tasks.running.deps`), the flows, their deployments and limits, and the dashboard's counts follow from
-:data:`STAGES`. A new stage is a row here, a function that takes a :class:`~tasks.running.node.Job`, and the section of params
-that it reads.
+``dvc.yaml`` (:mod:`tasks.running.deps`), what DVC sees of the code (:mod:`tasks.code`), the flows, their deployments and
+limits, and the dashboard's counts follow from :data:`STAGES`. A new stage is a row here, a function that takes a
+:class:`~tasks.running.node.Job`, and the section of params that it reads.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class Stage:
         code: files that decide its outputs but that imports do not show.
         models: which of :data:`MODELS` it reads under some params, if those choose; it reads no other model then.
         localizers: names of the localizers it runs under some params, whose code decides its outputs.
+        other_languages: whether its data have languages besides Python under some params; else their code decides nothing.
         files: files and folders, made by no stage, that its params name.
         retried: whether it meets the world (endpoints, processes, disks), so that what fails there is tried again.
         divided: whether other processes and machines can do parts of it (:mod:`tasks.running.parts`).
@@ -60,6 +61,7 @@ class Stage:
     code: tuple[str, ...] = ()
     models: Callable[[Params], Iterable[str]] | None = None
     localizers: Callable[[Params], Iterable[str]] = lambda params: ()
+    other_languages: Callable[[Params], bool] = lambda params: params.mine.source != "synthetic"
     files: Callable[[Params], Iterable[str | Path]] = lambda params: ()
     retried: bool = False
     divided: bool = False
@@ -83,6 +85,11 @@ class Stage:
         found = {key: value for key, value in read if any(key == name or key.startswith(f"{name}.") for name in self.params)}
         earlier = self.added if recorded else {}
         return {key: value for key, value in found.items() if key not in earlier or value != earlier[key]}
+
+    def upstream(self, params: Params) -> list[str]:
+        """The stages whose outputs it reads under these params."""
+        made = (name.partition(".")[0] for name in self.reads(params))
+        return list(dict.fromkeys(name for name in made if name in STAGES))
 
     def reads(self, params: Params) -> tuple[str, ...]:
         """What these params have it read: :attr:`inputs`, with their base model unless it comes from the hub, and files."""

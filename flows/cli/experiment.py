@@ -57,8 +57,9 @@ def run(
     """
     from flows.cli.experiment_tables import chosen
     from fusesearch.core.config import load_params
+    from fusesearch.core.text import duration
     from tasks.experiments.rebuild import write_overview
-    from tasks.experiments.schedule import check, duration, experiments_lock, pending_tasks, workers_for
+    from tasks.experiments.schedule import check, experiments_lock, pending_tasks, workers_for
 
     experiments, numbers = chosen(names), _numbers(seeds)
     for experiment in experiments:
@@ -98,7 +99,7 @@ def status(names: Names) -> None:
     from rich.console import Console
 
     from flows.cli.experiment_tables import chosen, states
-    from tasks.experiments.schedule import up_to_date
+    from tasks.running.dvc_command import up_to_date
 
     experiments, current = chosen(names), up_to_date()
     for experiment in experiments:

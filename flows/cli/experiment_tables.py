@@ -12,8 +12,9 @@ from rich.table import Table
 from fusesearch.core.config import load_params
 from tasks.experiments.outcome import is_finished
 from tasks.experiments.plan import nodes_of, plan
-from tasks.experiments.schedule import ExperimentTask, counts_in, end_of, up_to_date
+from tasks.experiments.schedule import ExperimentTask, counts_in, end_of
 from tasks.experiments.spec import Experiment, experiment_names, load_experiment
+from tasks.running.dvc_command import up_to_date
 from tasks.running.node import Node
 from tasks.running.places import STATE
 from tasks.stages import STAGES

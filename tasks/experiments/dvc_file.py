@@ -16,9 +16,9 @@ import yaml
 
 from fusesearch.core.config import Params, load_params
 from fusesearch.core.storage import write_text
+from tasks.code import code_file
 from tasks.experiments.plan import nodes_of, plan
 from tasks.experiments.spec import experiment_names, load_experiment
-from tasks.running.deps import code_of
 from tasks.running.node import Node, node_file
 from tasks.running.places import EXPERIMENTS
 from tasks.stages import STAGES
@@ -69,7 +69,7 @@ def _template(stage: str, reads: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     do = {
         "wdir": "..",
         "cmd": f"python -m flows.run {stage} --node=${{key}}",
-        "deps": [*(f"${{item[{number}]}}" for number in range(*counts)), *(path.as_posix() for path in code_of(stage))],
+        "deps": [*(f"${{item[{number}]}}" for number in range(*counts)), code_file(stage).as_posix()],
         "params": [{node_file("${key}").as_posix(): list(STAGES[stage].params)}],
         "outs": [f"artifacts/nodes/${{key}}/{path.name}" for path in Node(stage=stage).outputs],
     }

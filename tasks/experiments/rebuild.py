@@ -13,8 +13,8 @@ from fusesearch.reporting.experiment.pages import overview
 from fusesearch.reporting.experiment.results import PAGE, RESULTS, read_results
 from tasks.experiments.outcome import ArmRun, outcomes
 from tasks.experiments.results import write_results
-from tasks.experiments.schedule import up_to_date
 from tasks.experiments.spec import Experiment, experiment_names, load_experiment
+from tasks.running.dvc_command import up_to_date
 from tasks.running.places import EXPERIMENTS
 
 

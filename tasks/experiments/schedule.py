@@ -12,7 +12,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from fusesearch.core.config import Params, load_params
-from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.core.errors import ConfigError
 from fusesearch.evaluation.metrics import metric_named
 from fusesearch.reporting.experiment.figures import check_figures
 from fusesearch.reporting.experiment.results import RESULTS, read_results
@@ -21,7 +21,7 @@ from tasks.experiments.outcome import ArmRun, outcomes, scores_digest
 from tasks.experiments.paper import paper_figures
 from tasks.experiments.plan import ArmPlan, built_on, nodes_of, plan
 from tasks.experiments.spec import FILE, Experiment
-from tasks.running.dvc_command import LOCK_DAMAGED
+from tasks.running.dvc_command import up_to_date
 from tasks.running.node import Node
 from tasks.running.places import STATE
 from tasks.stages import STAGES
@@ -134,32 +134,6 @@ def with_dependents(tasks: Iterable[ExperimentTask], names: Container[str]) -> s
     return found
 
 
-def up_to_date() -> set[str]:
-    """Names of the nodes and of the main pipeline's stages whose own inputs and outputs DVC finds unchanged.
-
-    Runs that another process is making are left out. Raises :class:`DataError` if DVC cannot read its files.
-    """
-    from dvc.exceptions import DvcException
-    from dvc.lock import LockError
-    from dvc.repo import Repo
-    from dvc.rwlock import RWLockFileCorruptedError, RWLockFileFormatError
-
-    found = set()
-    try:
-        with Repo(_wait_for_lock=True) as repo, repo.lock:
-            for stage in repo.index.stages:
-                try:
-                    if not stage.status():
-                        found.add(stage.name.rpartition("@")[2])
-                except LockError:  # another process runs it
-                    continue
-    except (RWLockFileCorruptedError, RWLockFileFormatError, UnicodeDecodeError):
-        raise DataError(LOCK_DAMAGED) from None
-    except DvcException as error:
-        raise DataError(f"DVC: {' '.join(str(error).split())}") from None
-    return found
-
-
 @contextmanager
 def experiments_lock(wait: bool = False) -> Iterator[None]:
     """Allow one process at a time to run experiments in this working copy. The same process may enter again.
@@ -188,12 +162,6 @@ def workers_for(params: Params) -> int:
     weights = sum(path.stat().st_size for path in base.rglob("*") if path.is_file())
     needed = TASK_BYTES + 16 * weights
     return max(1, min(2, os.cpu_count() or 1, psutil.virtual_memory().available // needed))
-
-
-def duration(seconds: float) -> str:
-    """``2 h 05 min``."""
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min" if minutes else f"{seconds:.0f} s"
 
 
 def end_of(log: Path) -> str:

@@ -20,7 +20,7 @@ from fusesearch.core.config import SCHEMA, Params, Section, parse_section, read_
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.storage import Progress, silent
 from fusesearch.evaluation.names import check_names
-from tasks.running.deps import code_of
+from tasks.code import code_file
 from tasks.running.places import NODES, Places
 from tasks.stages import STAGES, Stage, stage_named
 
@@ -58,8 +58,8 @@ class Node(Section):
         return [self.places.input(name) for name in stage_named(self.stage).reads(self.params or params)]
 
     def deps(self, params: Params) -> list[Path]:
-        """Its inputs, and the code of its stage. ``params`` are the main pipeline's."""
-        return [*self.inputs(params), *code_of(self.stage)]
+        """Its inputs, and the digests of its stage's code. ``params`` are the main pipeline's."""
+        return [*self.inputs(params), code_file(self.stage)]
 
     def text(self) -> str:
         """What a node's file says: the schema's version, the origins, then all values as in ``params.yaml``."""

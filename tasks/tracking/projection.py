@@ -92,7 +92,9 @@ class Projection:
         self._errors = []
         parent = run.data.tags.get("mlflow.parentRunId", "")
         end = record.started + record.seconds
-        seconds = {"stage_seconds": record.seconds} if record.kind in ("stage", "node") else {}
+        seconds = (
+            {"stage_seconds": record.seconds, "stage_cpu_seconds": record.cpu_seconds} if record.kind in ("stage", "node") else {}
+        )
         self._params(run, record.params)
         self._metrics(run, {**record.metrics, **seconds}, end)
         self._inputs(run, record)

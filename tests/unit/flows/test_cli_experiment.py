@@ -12,10 +12,11 @@ import yaml
 
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import DataError
+from fusesearch.core.text import duration
 from fusesearch.reporting.experiment.results import read_results
 from tasks.experiments import schedule
 from tasks.experiments.plan import nodes_of, plan
-from tasks.experiments.schedule import duration, experiments_lock, tasks_of
+from tasks.experiments.schedule import experiments_lock, tasks_of
 from tasks.experiments.spec import load_experiment
 
 ROOT = Path(__file__).parents[3]
@@ -43,7 +44,7 @@ def project(tmp_path, monkeypatch):
 
 def current(monkeypatch, *names):
     """What DVC finds up to date."""
-    for place in ("flows.cli.experiment_tables", "tasks.experiments.schedule"):  # the other commands import it when they run
+    for place in ("flows.cli.experiment_tables", "tasks.experiments.schedule", "tasks.running.dvc_command"):
         monkeypatch.setattr(f"{place}.up_to_date", lambda: set(names))
 
 

@@ -103,7 +103,7 @@ def test_a_node_depends_on_the_files_of_the_nodes_it_builds_on():
     deps = SFT.deps(Params())
     assert NODES / "select-00000000/trajectories.jsonl" in deps
     assert MAIN["select.trajectories"] not in deps
-    assert Path("fusesearch/training/sft.py") in deps
+    assert Path(".fusesearch/code/sft.txt") in deps
 
 
 def test_an_evaluation_depends_on_the_models_of_its_cells_only():
