@@ -5,12 +5,9 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from fusesearch.core.schema import Instance, Truth
 from fusesearch.reporting import charts
-from fusesearch.reporting.charts import COLOURS, bars, scatter, styles, svg
-from fusesearch.reporting.data_card import write_card
+from fusesearch.reporting.charts import COLOURS, scatter, styles, svg
 from fusesearch.reporting.experiment.figures import FIGURES
-from fusesearch.reporting.tally import Tally
 from tasks.experiments.results import write_results
 from tasks.report import make_report
 from tasks.running.places import MAIN, Places, experiment_files
@@ -50,9 +47,7 @@ def test_every_chart_has_a_legend_and_colours_that_can_be_told_apart(drawn):
         assert ElementTree.fromstring(picture).tag.endswith("svg"), name
         assert "role-legend" in picture, name
         assert strange_colours(picture) == set(), name
-    kinds = {"a": "#ff0000", "b": "green"}
-    rows = [{"name": kind, "count": 2, "kind": kind} for kind in kinds]
-    assert strange_colours(svg(bars(rows, "rows", kinds))) == set(kinds.values())
+    assert strange_colours('<path stroke="#ff0000" fill="#0072B2"/>') == {"#ff0000"}
 
 
 def test_charts_say_what_their_marks_and_lines_are(drawn):
@@ -75,20 +70,3 @@ def test_systems_beside_the_arms_have_lines_of_their_own():
     names = ["fusesearch (qwen)", "locagent (qwen)", "cosil", "agentless"]
     picture = svg(charts.profile([{"name": name, "turn": 1, "calls": 2, "episodes": 9} for name in names], names, {}))
     assert all(COLOURS[colour] in picture for colour, _ in styles(names).values())
-
-
-def test_the_pictures_of_a_data_card(tmp_path):
-    tally = Tally()
-    for number in range(3):
-        truth = Truth(files=[f"a{number}.py", "b.ts"], functions=[f"a{number}.py::f"])
-        known = {"hops": number, "issue_created_at": "2024-03-01"}
-        tally.add(
-            Instance(
-                instance_id=f"{number}", repo="o/r", base_commit="c", problem_statement="p", patch="a\n", truth=truth,
-                provenance=known,
-            )
-        )  # fmt: skip
-    page = write_card(tmp_path / "card", {"sft": tally}, {}, filter_drops=tmp_path / "none", mined=tmp_path / "none").read_text()
-    named = re.findall(r"\]\((plots/[^)]+)\)", page)
-    assert {"plots/hops.svg", "plots/dates.svg", "plots/lengths.svg", "plots/languages.svg"} <= set(named)
-    assert all(ElementTree.parse(tmp_path / "card" / name).getroot().tag.endswith("svg") for name in named)
