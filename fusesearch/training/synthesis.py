@@ -24,7 +24,7 @@ from fusesearch.core.config import Params, Synthesize, Teacher
 from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.core.storage import Journal, Progress, silent
-from fusesearch.localizers.answerers.lexical import LexicalAnswers
+from fusesearch.localizers.answerers.scripted import LexicalAnswers
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.localizers.lexical.localizer import LexicalModel, plan_for
 from fusesearch.localizers.reposearcher.lexical import RepoSearcherTeacher
