@@ -39,6 +39,9 @@ LEVEL = 0.05
 LEAST_SEEDS = 3
 """With fewer, nothing is decided about two ways to train: the test finds more than its level allows."""
 
+POWER = 0.8
+"""Share of experiments that find a difference of the size that :meth:`Error.detectable` gives."""
+
 LEAST_P = 1e-15
 """Smaller quantiles are not exact, and nothing depends on them."""
 
@@ -166,6 +169,14 @@ class Error(NamedTuple):
         root = optimize.brentq(lambda log: self.quantile(math.exp(log)) - distance, math.log(LEAST_P / 2), math.log(0.5))
         return 2 * math.exp(root)
 
+    def detectable(self, level: float = LEVEL) -> float:
+        """Smallest true difference that a two-sided test at ``level`` finds in most experiments of this size and spread.
+
+        By the usual sum of two quantiles, for a power of 80%. The error itself is only estimated: simulated, the power is 77
+        to 82% at 5%, and 69 to 73% with three seeds at a fifth of that.
+        """
+        return self.size * (self.quantile(level / 2) + self.quantile(1 - POWER))
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -224,6 +235,12 @@ class Difference(Record):
     instances: int = 0
     paper: float | None = None
     agrees: bool | None = None
+
+    def detectable(self, tests: int = 1) -> float | None:
+        """See :meth:`Error.detectable`, at the level at which Holm's correction over ``tests`` tests the smallest p."""
+        if self.error is None or self.of_seeds is None:
+            return None
+        return Error(self.error, self.of_seeds, self.seeds, self.instances).detectable(LEVEL / max(1, tests))
 
     @property
     def excludes_zero(self) -> bool:

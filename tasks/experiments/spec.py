@@ -82,7 +82,7 @@ class Experiment(Section):
     arms: dict[ArmName, Arm] = Field(min_length=1)
     seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
     metrics: list[str] = Field(min_length=1, description="figures of the table, by their names in MLflow")
-    primary: str = Field(description="the metric that the power estimate is for")
+    primary: str = Field(description="the metric of the figure of arms")
     claims: list[Claim] = Field(default_factory=list)
     figures: list[str] = Field(default_factory=list)
 

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from streamlit.testing.v1 import AppTest
 
-from dashboards import episodes, read
+from dashboards import episodes
 from dashboards.draw import coded, plain
 from dashboards.tabs import trajectories
 from fusesearch.core.storage import read_json, write_json, write_jsonl, write_text
-from fusesearch.reporting.charts import COLOURS, bars, svg
-from fusesearch.reporting.experiment.figures import FIGURES, draw
+from fusesearch.reporting.experiment.figures import FIGURES
 from fusesearch.reporting.experiment.pages import DIFFERENCES_NOTE, POWER_NOTE
 from fusesearch.reporting.reproduction import STAR_NOTE
 from tasks.experiments.spec import load_experiment
@@ -231,26 +230,3 @@ def test_instances_are_ordered_by_what_is_asked_for_and_those_without_a_score_co
     first, second = {"a": 1.0, "b": 0.5}, {"b": 0.5, "c": 0.0}
     assert trajectories.ordered("cab", first, second, "difference") == ["b", "a", "c"]
     assert trajectories.ordered("cab", first, second, "worst") == ["b", "a", "c"]
-
-
-def test_every_chart_has_a_legend_and_colours_that_can_be_told_apart(project):
-    drawn = [figure for section in read.report(project).sections for figure in section.figures]
-    drawn += draw(FIGURES, read.results_of(project, "filtering"), [])
-    assert len(drawn) > 6
-    for figure in drawn:
-        picture = svg(figure.chart)
-        assert "role-legend" in picture
-        assert strange_colours(picture) == set()
-    kinds = {"a": "#ff0000", "b": "green"}
-    rows = [{"name": kind, "count": 2, "kind": kind} for kind in kinds]
-    assert strange_colours(svg(bars(rows, "rows", kinds))) == set(kinds.values())
-
-
-GREYS = {"#dddddd", "#ddd", "#888", "#555555", "#1b1d21", "#ffffff", "white", "#000"}
-
-
-def strange_colours(picture):
-    """Colours of lines and areas that are neither Okabe and Ito's, nor grey, nor of a scale that a legend shows as a band."""
-    found = set(re.findall(r'(?:stroke|fill)="([^"]+)"', picture)) - {*COLOURS, *GREYS, "none"}
-    band = "linearGradient" in picture
-    return {colour for colour in found if not (band and colour.startswith(("rgb(", "url(#gradient_")))}
