@@ -149,10 +149,8 @@ def _run_node(row: ExperimentTask, environment: Mapping[str, str], stopped: Even
     printed = end_of(row.log)
     if process.returncode and is_busy(printed):
         if task_run.run_count == 1:
-            get_run_logger().info(
-                "%s waits: another process runs it or reads its output (a deployment, or `dvc repro`)", row.name
-            )
-        raise Busy("another process runs it or reads its output")
+            get_run_logger().info("%s waits: a deployment or `dvc repro` runs it, or reads its output", row.name)
+        raise Busy("another process runs it, or reads its output")
     if process.returncode:
         why = reason(printed, process.returncode)
         raise LostServer(why) if AGAIN in printed else DataError(why)
