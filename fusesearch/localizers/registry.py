@@ -56,7 +56,7 @@ LOCALIZERS = {
     ),
     "lexical": Entry(
         "fusesearch.localizers.lexical.localizer:LexicalLocalizer",
-        "clues of the issue, searched and ranked; the scripted teacher",
+        "what the traceback or the example of an issue calls, looked up; the scripted teacher",
         asks_model=False,
     ),
     "locagent": Entry(
