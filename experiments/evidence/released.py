@@ -7,8 +7,8 @@ such mappings (one per sample), or, in old versions, a list of blocks parallel t
 **CoSIL**: ``found_related_locs`` is a mapping from file to blocks of location lines. Its repository publishes the answers of
 LocAgent and OrcaLoca in this form too.
 
-Both name places of a file in text, one per line: ``function: f``, ``class: C``, ``line: 10-12``. Absent and null
-values are empty. A name that does not exist stays in the prediction as written, at its rank, because it was a wrong answer. A class, a
+Both name places of a file in text, one per line: ``function: f``, ``class: C``, ``line: 10-12``. Absent and null values are
+empty. A name that does not exist stays in the prediction as written, at its rank, because it was a wrong answer. A class, a
 variable or lines outside functions exist but are not functions, so ``functions`` leaves them out. Duplicates are dropped.
 """
 
