@@ -230,7 +230,7 @@ class GridRun:
         endpoint = self._endpoint(cell) if cell.model else None
         heat = {"temperature": endpoint.temperature, "top_p": endpoint.top_p} if endpoint else {}
         sampling = Sampling(max_new_tokens=self.grid.agent.max_new_tokens, **heat)
-        setup = Setup(model, self.grid.agent, self.grid.tools, sampling, caches=self.caches, training=self.grid.training)
+        setup = Setup(model, self.grid.agent, self.grid.tools, sampling, caches=self.caches)
         return make_localizer(cell.localizer, setup)
 
     def _endpoint(self, cell: Cell) -> Endpoint:

@@ -56,7 +56,7 @@ LOCALIZERS = {
     ),
     "lexical": Entry(
         "fusesearch.localizers.lexical.localizer:LexicalLocalizer",
-        "clues of the issue, searched and ranked; the scripted teacher",
+        "what the traceback or the example of an issue calls, looked up; the scripted teacher",
         asks_model=False,
     ),
     "locagent": Entry(
@@ -97,7 +97,7 @@ LOCALIZERS = {
         asks_model=False,
     ),
     "closed-book": Entry(
-        "fusesearch.localizers.answerers.floor:ClosedBookLocalizer",
+        "fusesearch.localizers.answerers.scripted:ClosedBookLocalizer",
         "the model alone, without tools and without the code",
         issues=False,
         questions=True,
@@ -117,23 +117,8 @@ LOCALIZERS = {
         questions=True,
         pre_search=False,
     ),
-    "prior": Entry(
-        "fusesearch.localizers.answerers.floor:PriorLocalizer",
-        "the commonest answer to other questions of the kind",
-        asks_model=False,
-        issues=False,
-        questions=True,
-        bound=True,
-    ),
-    "grep-once": Entry(
-        "fusesearch.localizers.answerers.floor:GrepOnceLocalizer",
-        "one search, and the first place it shows",
-        asks_model=False,
-        issues=False,
-        questions=True,
-    ),
     "lexical-answers": Entry(
-        "fusesearch.localizers.answerers.lexical:LexicalAnswerer",
+        "fusesearch.localizers.answerers.scripted:LexicalAnswerer",
         "a program per family over the three tools; the scripted teacher",
         asks_model=False,
         issues=False,

@@ -13,7 +13,7 @@ from fusesearch.search.tools import Toolbox
 
 CANARY = "CANARY_7f3a91"
 HIDDEN = "HIDDEN_20d8b4"
-LIMITS = Tools(grep_lines=50, timeout_seconds=5.0)
+LIMITS = Tools(grep_lines=50)
 IGNORED = (".gitignore", ".ignore", ".rgignore")
 
 

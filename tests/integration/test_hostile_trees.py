@@ -20,7 +20,7 @@ from fusesearch.search.tools import Toolbox
 from tests.fakes.git import git
 
 CANARY = "CANARY_c04e17"
-LIMITS = Tools(timeout_seconds=5.0)
+LIMITS = Tools()
 
 
 @pytest.fixture(autouse=True, scope="module")

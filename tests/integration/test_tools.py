@@ -277,19 +277,29 @@ def test_no_more_searches_run_at_once_than_allowed(root, monkeypatch):
     assert most <= 3
 
 
-def test_a_call_ends_at_its_time_limit_and_is_not_remembered(root, monkeypatch):
-    toolbox = Toolbox(Repository(root), Tools(timeout_seconds=0.2))
+def test_a_search_that_hangs_is_a_failure_of_the_infrastructure_and_not_remembered(root, monkeypatch):
+    toolbox = Toolbox(Repository(root))
     os.mkfifo(root / "pipe")
     monkeypatch.setattr(Repository, "walks", lambda *_: [["--", "./pipe"]])
-    assert "ran out of time" in ask(toolbox, "grep", pattern="beta").error
+    monkeypatch.setattr(ripgrep, "WALL_SECONDS", 0.2)
+    with pytest.raises(InfrastructureError, match=r"did not end within 0\.2 s"):
+        ask(toolbox, "grep", pattern="beta")
     monkeypatch.undo()
     assert ask(toolbox, "grep", pattern="beta").error is None
+
+
+def test_a_search_that_takes_too_much_work_is_an_observation(root, monkeypatch):
+    (root / "zeros").touch()
+    os.truncate(root / "zeros", 1 << 40)
+    monkeypatch.setattr(ripgrep, "CPU_SECONDS", 1)
+    monkeypatch.setattr(Repository, "walks", lambda *_: [["--text", "--null-data", "--", "./zeros"]])
+    assert "narrow the pattern" in ask(Toolbox(Repository(root)), "grep", pattern="beta").error
 
 
 def test_cancelling_the_last_waiter_ends_the_search_but_not_before(root, monkeypatch):
     os.mkfifo(root / "pipe")
     monkeypatch.setattr(Repository, "walks", lambda *_: [["--", "./pipe"]])
-    toolbox = Toolbox(Repository(root), Tools(timeout_seconds=30))
+    toolbox = Toolbox(Repository(root))
 
     async def scenario():
         waiting = [asyncio.create_task(toolbox.call("grep", {"pattern": "beta"})) for _ in range(2)]
