@@ -1,6 +1,6 @@
 """Agentless over a real git repository with the real parsing of replies: what it asks, what it answers, how it ends."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.agents.models.base import Sampling
@@ -200,7 +200,6 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=40)
 @given(st.lists(st.lists(PIECES | st.text(max_size=4), max_size=12).map("".join), min_size=1, max_size=6))
 async def test_any_replies_lead_to_an_end_within_bounds(repository, texts):
     model = ScriptedModel(lambda messages: texts[len(messages[-1].content) % len(texts)])

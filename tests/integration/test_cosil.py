@@ -1,7 +1,7 @@
 """CoSIL over a real git repository: what it asks of files and functions, what its calls show, what is pruned, how it ends."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.agents.models.scripted import ScriptedModel
@@ -279,7 +279,6 @@ PIECES = st.sampled_from([*NAMES, "(", ")", ",", "```", "\n", "True", "function:
 TEXTS = st.lists(PIECES | st.text(max_size=4), max_size=12).map("".join)
 
 
-@settings(max_examples=40)
 @given(st.lists(TEXTS, min_size=1, max_size=6))
 async def test_any_replies_lead_to_an_end_within_bounds(repository, texts):
     model, _ = scripted(call=None, start="", rank=texts[0], prune=texts[-1])

@@ -9,7 +9,7 @@ import zipfile
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.core.config import Tools
@@ -117,7 +117,6 @@ MAKERS = {
 }
 
 
-@settings(max_examples=50)
 @given(ENTRIES)
 def test_no_tree_leads_out_or_raises(tmp_path_factory, entries):
     place = tmp_path_factory.mktemp("p")

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.agents.models.scripted import ScriptedModel
@@ -126,7 +126,6 @@ KEYS = st.sampled_from(["file", "class", "function", "method", "x"])
 TOOL_NAMES = st.sampled_from([tool["function"]["name"] for tool in schemas()])
 
 
-@settings(max_examples=60)
 @given(name=TOOL_NAMES, arguments=st.dictionaries(KEYS, TEXT | st.none() | st.integers()))
 def test_any_arguments_give_a_bounded_result(root, name, arguments):
     result = call(root, name, chars=2000, **arguments)

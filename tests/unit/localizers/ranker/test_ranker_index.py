@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.core.stopping import in_thread
@@ -145,7 +145,6 @@ def test_words_are_split_and_stemmed():
     ]
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     st.lists(
         st.dictionaries(st.sampled_from(["a.py", "b/c.py", "d.js", "e.py"]), st.sampled_from(SOURCES), max_size=4),
@@ -221,7 +220,6 @@ def test_a_damaged_index_is_replaced(tmp_path: Path, damage: bytes | None):
     assert everything(repository, tmp_path / "index") == expected
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_an_index_with_wrong_bytes_says_the_same(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
     """Whether the file is noticed at once, in the middle or not at all, and it serves again afterwards."""
