@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.core.stopping import in_thread
@@ -145,7 +145,6 @@ def test_words_are_split_and_stemmed():
     ]
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     st.lists(
         st.dictionaries(st.sampled_from(["a.py", "b/c.py", "d.js", "e.py"]), st.sampled_from(SOURCES), max_size=4),
