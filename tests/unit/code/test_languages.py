@@ -3,7 +3,7 @@
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.code.functions import function_spans
@@ -87,7 +87,6 @@ def test_a_fault_of_the_reader_is_told_not_hidden():
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-@settings(max_examples=30)
 @given(source=st.text(alphabet="fn class{}()<>=;:'\"`/*#@\n\t aé\0", max_size=120))
 def test_any_text_gives_ordered_spans_within_it(name, source):
     found = read_syntax(source, name)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.core.config import Params, Subject, load_params
@@ -154,7 +154,6 @@ def test_a_param_that_a_stage_reads_since_later_is_in_ids_where_it_differs(stage
 NUMBERS = [key for key, value in flatten(PARAMS.model_dump(mode="json")).items() if isinstance(value, float) and 0 < value < 1]
 
 
-@settings(max_examples=30)
 @given(key=st.sampled_from(sorted(NUMBERS)), checkpoint=st.sampled_from(["base", "sft", "grpo"]))
 def test_a_run_is_the_main_pipelines_exactly_if_nothing_it_depends_on_was_changed(key, checkpoint):
     value = flatten(PARAMS.model_dump(mode="json"))[key]
