@@ -220,34 +220,6 @@ def test_a_damaged_index_is_replaced(tmp_path: Path, damage: bytes | None):
     assert everything(repository, tmp_path / "index") == expected
 
 
-@given(st.data())
-def test_an_index_with_wrong_bytes_says_the_same(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
-    """Whether the file is noticed at once, in the middle or not at all, and it serves again afterwards."""
-    place = tmp_path_factory.mktemp("damaged")
-    repository = tree(place / "r", {f"m{n}.py": f"def function_{n}(): return {n}\n" for n in range(30)})
-    age(place / "r")
-    expected = everything(repository, place / "index")
-    whole = bytearray((place / "index" / NAME).read_bytes())
-    for start in data.draw(st.lists(st.integers(0, len(whole) - 1), min_size=1, max_size=20)):
-        noise = data.draw(st.binary(min_size=1, max_size=40))
-        whole[start : start + len(noise)] = noise[: len(whole) - start]
-    (place / "index" / NAME).write_bytes(whole)
-    assert everything(repository, place / "index") == expected
-    assert everything(repository, place / "index") == expected
-
-
-@pytest.mark.parametrize("kept", ["17", "'text'", "NULL", "x''"])
-def test_facts_of_another_type_are_damaged_facts(tmp_path: Path, kept: str):
-    repository = tree(tmp_path / "r", {"a.py": SOURCES[0]})
-    expected = everything(repository, tmp_path / "index")
-    with sqlite3.connect(tmp_path / "index" / NAME) as connection:
-        connection.execute("DROP TABLE facts")
-        connection.execute("CREATE TABLE facts (digest BLOB PRIMARY KEY, used INTEGER, facts BLOB)")
-        connection.execute(f"INSERT INTO facts SELECT digest, 0, {kept} FROM seen")
-    age(tmp_path / "r")
-    assert everything(repository, tmp_path / "index") == expected
-
-
 def test_an_index_of_another_version_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     repository = tree(tmp_path / "r", {"a.py": SOURCES[0]})
     monkeypatch.setattr(index_module, "VERSION", 7)
