@@ -199,17 +199,18 @@ class Crawl:
 
     def _page(self, chunk: Chunk) -> dict[str, Any]:
         owner, _, name = self.facts.repo.partition("/")
+        cost = queries.page_cost(self.connections, self.page)
         variables = {"owner": owner, "name": name, "first": self.page, "after": chunk.cursor}
         try:
-            answer = self.api.graphql(self.query, variables, queries.page_cost(self.connections, self.page))
+            data = self.api.graphql(self.query, variables, cost)
         except DataError:
             if chunk.cursor is None:
                 raise
-            answer = self.api.graphql(self.query, variables | {"after": None}, queries.page_cost(self.connections, self.page))
-        repository = answer.data.get("repository")
+            data = self.api.graphql(self.query, variables | {"after": None}, cost)
+        repository = data.get("repository")
         if not isinstance(repository, dict):
             raise Gone("the repository is gone, or the token may not see it")
-        self.page = min(queries.PAGE, 2 * (answer.first or self.page)) if answer.first != self.page else queries.PAGE
+        self.page = queries.PAGE
         return repository.get(self.connection) or {}
 
     def _take(self, chunk: Chunk, page: dict[str, Any]) -> None:

@@ -121,7 +121,7 @@ def _issues(api: Api, repo: str, pulls: Sequence[Pull]) -> dict[str | tuple[str,
         part = asked[start : start + queries.DETAILS]
         ids = [key for key in part if isinstance(key, str)]
         links = [key for key in part if isinstance(key, tuple)]
-        data = api.graphql(*queries.details(ids, links)).data
+        data = api.graphql(*queries.details(ids, links))
         issues |= {key: node for key, node in zip(ids, data.get("nodes") or [], strict=False) if isinstance(node, dict)}
         for number, link in enumerate(links):
             found = data.get(f"i{number}") or {}

@@ -20,10 +20,9 @@ from fusesearch.core.digests import digest
 from fusesearch.core.errors import ArtifactError, DataError, InfrastructureError, RepositoryError
 from fusesearch.core.storage import Progress, read_json, write_json
 from fusesearch.data.sources.base import Mined
-from fusesearch.data.sources.github import queries
-from fusesearch.data.sources.github.accounts import api_of
+from fusesearch.data.sources.github import client, queries
 from fusesearch.data.sources.github.asked import ASKED_DROPS, DiscussionCrawl, IssueCrawl
-from fusesearch.data.sources.github.client import Api, Wait, countdown
+from fusesearch.data.sources.github.client import Api, Wait, api_of, countdown
 from fusesearch.data.sources.github.crawling import Crawl, RepositoryState
 from fusesearch.data.sources.github.failures import Gone, Stopped
 from fusesearch.data.sources.github.pairing import DROPS
@@ -59,7 +58,7 @@ class GitHub:
         self._message = ""
 
     def mine(self, repos_dir: Path, progress: Progress) -> Mined:
-        """See :class:`~fusesearch.data.sources.base.Source`. A run that ends by its budget or ``max_wait`` keeps all rows.
+        """See :class:`~fusesearch.data.sources.base.Source`. A run that ends by its budget or a long wait keeps all rows.
 
         Raises :class:`DataError` if no pair was found, :class:`InfrastructureError` if GitHub cannot be reached.
         """
@@ -89,10 +88,10 @@ class GitHub:
         if self.config.questions:
             points += sum(_pages(facts.issues) * queries.page_cost(IssueCrawl.connections) for facts in fresh) + len(states)
         most = points + sum(-(-facts.pulls // queries.DETAILS) for facts in fresh)
-        limit = f"mine.github.budget allows {self.config.budget:,}" if self.config.budget else "mine.github.budget sets no limit"
         return (
             f"GitHub: {len(states):,} repositories, {pulls:,} merged pull requests to read, {len(selection.skipped):,} "
-            f"repositories left out; {points:,} to {most:,} points ({self.api.spent.points:,} spent on the choice); {limit}"
+            f"repositories left out; {points:,} to {most:,} points ({self.api.spent.points:,} spent on the choice); a run "
+            f"may spend {client.BUDGET:,}"
         )
 
     @property
