@@ -35,8 +35,8 @@ test: env ## tests, all but the slow and rare; those of the whole pipeline build
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder tests/end_to_end tests/integration tests/unit
 
 test-all: env ## all tests that need no GPU (Ray, kills, the dashboard in a real browser, ...): before a release
-	$(BIN)/pytest -n auto --dist loadfile -m "not gpu" tests/unit tests/integration tests/browser
-	$(BIN)/pytest -n 0 -m "not gpu" tests/end_to_end
+	HYPOTHESIS_PROFILE=many $(BIN)/pytest -n auto --dist loadfile -m "not gpu" tests/unit tests/integration tests/browser
+	HYPOTHESIS_PROFILE=many $(BIN)/pytest -n 0 -m "not gpu" tests/end_to_end
 
 fast: env ## tests of seconds only: while working
 	$(BIN)/pytest -n auto tests/unit

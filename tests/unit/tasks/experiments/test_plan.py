@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.core.config import Params, Subject, load_params
@@ -123,7 +123,6 @@ def test_an_arm_can_take_back_what_the_params_have():
 NUMBERS = [key for key, value in flatten(PARAMS.model_dump(mode="json")).items() if isinstance(value, float) and 0 < value < 1]
 
 
-@settings(max_examples=10)
 @given(key=st.sampled_from(sorted(NUMBERS)), checkpoint=st.sampled_from(["base", "sft", "grpo"]))
 def test_a_run_is_the_main_pipelines_exactly_if_nothing_it_depends_on_was_changed(key, checkpoint):
     value = flatten(PARAMS.model_dump(mode="json"))[key]
