@@ -76,7 +76,7 @@ def overview(every: Sequence[Results]) -> str:
     return Page("Results of the experiments", filled, footer=[("Written by", OVERVIEW_BY)]).render("md")
 
 
-OVERVIEW_BY = "python -m tasks.experiments.rebuild"
+OVERVIEW_BY = "python -m flows experiment run"
 DIFFERENCES_NOTE = (
     "The arm further down minus the one further up, over seeds and instances that both have. A star marks p below 0.05 in the "
     "test over at least three seeds and the instances, after Holm's correction over the pairs of a metric; p is in "

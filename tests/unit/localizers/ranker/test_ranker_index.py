@@ -243,9 +243,9 @@ def test_where_nothing_can_be_written_the_error_is_a_line(tmp_path: Path):
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)); main()"
     )
     command = [sys.executable, "-c", code, "localize", "--repo", str(tmp_path / "r"), "--issue", "function_3 is wrong"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)}, check=False
-    )
+    # without bytecode, since a module's that is cut at this size would stay and break the next import
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("fusesearch: ")
     assert done.stderr.count("\n") == 1
