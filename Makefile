@@ -69,7 +69,7 @@ serve: env ## Prefect and its deployments in the background; a worker and MLflow
 		$(BIN)/prefect --no-prompt work-pool create fusesearch --type process; \
 		for name in github-api teacher-endpoint gpu; do $(BIN)/prefect gcl create $$name --limit 1; done; \
 		$(BIN)/prefect --no-prompt deploy --all --prefect-file flows/prefect.yaml; fi; \
-	trap 'kill 0' EXIT; [ -n "$$MLFLOW_TRACKING_URI" ] || $(BIN)/mlflow server --workers 1 & $(BIN)/prefect worker start --pool fusesearch
+	$(BIN)/python -m flows track; trap 'kill 0' EXIT; [ -n "$$MLFLOW_TRACKING_URI" ] || $(BIN)/mlflow server --workers 1 & $(BIN)/prefect worker start --pool fusesearch
 
 stop: env ## stop the Prefect server that stages and `make serve` start in the background
 	$(BIN)/python -m flows.server stop

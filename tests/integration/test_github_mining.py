@@ -350,7 +350,7 @@ def test_a_github_that_goes_down_is_one_clear_line_and_loses_nothing(serve, clea
 
 
 def test_a_clone_that_cannot_be_had_skips_its_repository_and_says_why(serve, tmp_path, monkeypatch):
-    monkeypatch.setattr("fusesearch.data.sources.mirrors.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("fusesearch.search.clones.PAUSE_SECONDS", 0.0)
     with pytest.raises(DataError, match="not one pair"):
         mine(source(serve(), tmp_path, clone_url=f"{tmp_path.as_uri()}/nowhere/{{repo}}.git"), tmp_path)
 

@@ -29,7 +29,7 @@ from fusesearch.data.sources.github.failures import Gone
 from fusesearch.data.sources.github.pairing import Paired, pair, screen
 from fusesearch.data.sources.github.parsing import parse_pull
 from fusesearch.data.sources.github.selection import Facts
-from fusesearch.data.sources.mirrors import Mirror
+from fusesearch.search.clones import Clone
 
 VERSION = 1
 """Part of the folder's name, so that rows of different versions are never mixed."""
@@ -134,7 +134,7 @@ class Crawl:
     config: GitHubSource
     facts: Facts
     state: RepositoryState
-    open_mirror: Callable[[], AbstractContextManager[Mirror]]
+    open_clone: Callable[[], AbstractContextManager[Clone]]
     page: int = queries.PAGE
 
     listing = "pulls"
@@ -153,12 +153,12 @@ class Crawl:
 
     def pair(self, wanted: list[Any]) -> Paired:
         """The rows of candidates."""
-        return pair(self.api, self.facts, wanted, self.open_mirror, self.config.comments)
+        return pair(self.api, self.facts, wanted, self.open_clone, self.config.comments)
 
     def run(self, seen: Seen, stopping: Callable[[], bool]) -> int:
         """Read what is new; returns the number of new pairs. Ends after a chunk if ``stopping()`` is true.
 
-        Passes on errors of :class:`Api` and the mirror; everything before the last chunk is then kept.
+        Passes on errors of :class:`Api` and the clone; everything before the last chunk is then kept.
         """
         progress = self.state.progress
         if not progress.crawling and not self._begin():
