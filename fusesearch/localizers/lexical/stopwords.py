@@ -50,4 +50,3 @@ COMMON_NAMES = word_set(
     """
 )
 
-FILE_ENDINGS = word_set("py pyi com org net io txt toml ini cfg md rst html json yaml yml png so")
