@@ -49,4 +49,3 @@ COMMON_NAMES = word_set(
     GitHub README JSON HTML JavaScript StackOverflow MacOS macOS PyPI OSError LibreSSL OpenSSL
     """
 )
-
