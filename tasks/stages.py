@@ -103,7 +103,8 @@ MODELS = {"base": BASE, "sft": "sft.checkpoint", "grpo": "grpo.checkpoint"}
 
 def _mined(params: Params) -> list[Path]:
     """Files that a source reads, and those of the benchmarks, whose repositories are not mined."""
-    files = {"git": params.mine.git.issues, "benchmark": params.mine.benchmark.files}
+    lists = [Path(name) for name in params.mine.packages if name.endswith(".txt")]
+    files = {"synthetic": lists, "git": params.mine.git.issues, "benchmark": params.mine.benchmark.files}
     return [*files.get(params.mine.source, []), *params.split.benchmarks]
 
 

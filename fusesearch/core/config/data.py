@@ -77,7 +77,9 @@ class Mine(Section):
         ["faults"], min_length=1, description="synthetic: what is made of a package: planted faults, questions, or both"
     )
     questions_per_repository: int = Field(40, ge=1, description="synthetic: most questions kept per repository")
-    packages: list[str] = Field(default_factory=list, description="synthetic: packages, each one repository")
+    packages: list[str] = Field(
+        default_factory=list, description="synthetic: packages, each one repository, and files (.txt) with one a line"
+    )
     per_repository: int = Field(60, ge=1, description="synthetic: most pairs kept per repository")
     attempts_per_repository: int = Field(400, ge=1, description="synthetic: most mutants tried per repository")
     seconds_per_repository: float = Field(600.0, gt=0, description="synthetic: most processor seconds per repository")
