@@ -20,7 +20,7 @@ from fusesearch.evaluation.statistics import Statistic
 
 LEVELS = ("file", "function")
 LONGEST_ISSUE = 20_000
-"""Characters, the same as ``filter.max_issue_chars``."""
+"""Characters, as in :mod:`fusesearch.data.filtering`."""
 
 
 @dataclass(frozen=True)
