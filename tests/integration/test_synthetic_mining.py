@@ -14,7 +14,7 @@ import pytest
 from fusesearch.core.config import Mine
 from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
 from fusesearch.core.storage import silent
-from fusesearch.data.sources.synthetic import Synthetic, mining, processes
+from fusesearch.data.sources.synthetic import Synthetic, mining
 from fusesearch.data.truth import truth_in_git
 from tests.fakes.git import git, write
 
@@ -209,7 +209,7 @@ def test_generators_that_a_package_seeds_from_the_system_give_the_same_numbers_i
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc fills memory")
 def test_memory_that_nobody_wrote_is_the_same_in_every_run(tmp_path):
     program = "import numpy; ['x' * 2000 for _ in range(9)]; print(len(set(numpy.empty(300).tobytes())))"
-    environment = processes.environment(str(tmp_path))
+    environment = mining.environment(str(tmp_path))
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"
 
