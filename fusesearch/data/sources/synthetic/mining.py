@@ -126,7 +126,7 @@ class Synthetic:
 
     def _key(self, package: Package) -> str:
         """What a repository's instances depend on."""
-        options = (*self._wanted, self.config.attempts_per_repository, package.modules, package.without)
+        options = (*self._wanted, self.config.attempts_per_repository, package.module, package.without)
         return f"{package.repo} {package.version} {VERSION} {self.seed} {options}"
 
     def _run_worker(self, package: Package, repos_dir: Path, on_kept: Callable[[int], None]) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class Synthetic:
         faults, questions = self._wanted
         return {
             "repo": package.repo,
-            "modules": package.modules,
+            "module": package.module,
             "without": package.without,
             "root": str(package.root) if package.root else None,
             "seed": self.seed,

@@ -70,7 +70,7 @@ def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[st
     ``steady``: addresses are the same in every run.
     """
     root = Path(job["root"]) if job.get("root") else None
-    package = Package(job["repo"], tuple(job["modules"]), tuple(job["without"]), root)
+    package = Package(job["repo"], job["module"], tuple(job["without"]), root)
     if root:
         sys.path.insert(0, str(root))
     try:
