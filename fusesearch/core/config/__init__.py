@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fusesearch.core.config.data import BenchmarkSource, Criteria, Filter, GitHubSource, GitSource, Mine, Split
-    from fusesearch.core.config.episodes import Evaluate, Name, Report, Subject
+    from fusesearch.core.config.episodes import Evaluate, Name, Subject
     from fusesearch.core.config.params import Params, load_params, overlay, parse_params, read_mapping, section_of
     from fusesearch.core.config.searching import Agent, Tools
     from fusesearch.core.config.section import Section, parse_section
@@ -48,7 +48,6 @@ __all__ = [
     "ModelSection",
     "Name",
     "Params",
-    "Report",
     "Rewarded",
     "RolloutSearch",
     "Section",

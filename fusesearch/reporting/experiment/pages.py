@@ -163,7 +163,7 @@ def _power(results: Results) -> Iterator[list[str]]:
 
 def _notes(results: Results, trained: Collection[str]) -> Iterator[str]:
     yield (
-        f"Brackets are {results.confidence:.0%} intervals over instances and seeds, both taken as drawn at random. Pooled figures"
+        "Brackets are 95% intervals over instances and seeds, both taken as drawn at random. Pooled figures"
         " sum counts over episodes, as the FuseSearch tables do. Episodes that the infrastructure broke have no score and are "
         "counted as errored. The paper's models, instances and machines are others: what can be compared is which arm is ahead."
     )
