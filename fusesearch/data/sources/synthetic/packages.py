@@ -1,8 +1,8 @@
 """Installed packages as repositories: their files and the files' names.
 
 A package of ``mine.packages`` is an import name (``sympy.ntheory``, ``toolz``) or a folder (``./src/mypackage``), which need not
-be installed; or a file (``.txt``) names packages, one a line. A package leaves out subpackages that are listed themselves, so that
-every function belongs to one repository. This module imports none of the packages.
+be installed; or a file (``.txt``) names packages, one a line. A package leaves out subpackages that are listed themselves, so
+that every function belongs to one repository. This module imports none of the packages.
 """
 
 from __future__ import annotations
