@@ -116,7 +116,7 @@ MALFORMED = st.tuples(
 )
 
 
-@settings(max_examples=400, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8 * settings.default.max_examples, suppress_health_check=list(HealthCheck))
 @given(WELL_FORMED | MALFORMED)
 @example(("grep", {"pattern": "--files", "glob": "--follow"}))
 @example(("grep", {"pattern": "--pre=cat", "path": "/repo/-rf"}))

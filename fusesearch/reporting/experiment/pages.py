@@ -76,7 +76,7 @@ def overview(every: Sequence[Results]) -> str:
     return Page("Results of the experiments", filled, footer=[("Written by", OVERVIEW_BY)]).render("md")
 
 
-OVERVIEW_BY = "python -m tasks.experiments.rebuild"
+OVERVIEW_BY = "python -m flows experiment run"
 DIFFERENCES_NOTE = (
     "The arm further down minus the one further up, over seeds and instances that both have. A star marks p below 0.05 in the "
     "test over at least three seeds and the instances, after Holm's correction over the pairs of a metric; p is in "
@@ -163,7 +163,7 @@ def _power(results: Results) -> Iterator[list[str]]:
 
 def _notes(results: Results, trained: Collection[str]) -> Iterator[str]:
     yield (
-        f"Brackets are {results.confidence:.0%} intervals over instances and seeds, both taken as drawn at random. Pooled figures"
+        "Brackets are 95% intervals over instances and seeds, both taken as drawn at random. Pooled figures"
         " sum counts over episodes, as the FuseSearch tables do. Episodes that the infrastructure broke have no score and are "
         "counted as errored. The paper's models, instances and machines are others: what can be compared is which arm is ahead."
     )

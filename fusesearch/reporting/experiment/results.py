@@ -104,7 +104,6 @@ class Results(Record):
     seeds: list[int]
     metrics: list[str]
     primary: str
-    confidence: float = 0.95
     paper_caption: str = ""
     paper_notes: list[str] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
