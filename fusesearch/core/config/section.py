@@ -28,16 +28,16 @@ ADDED: dict[int, dict[str, dict[str, Any]]] = {
         "Grid": {"compute": None, "training": None},
         "Grpo": {
             "judge": {"model": "", "base_url": "", "api_key_env": "OPENAI_API_KEY", "rubric": "coreqa"},
-            "lora": {"rank": 0, "alpha": 32},
+            "lora": {"rank": 0},
         },
-        "Sft": {"lora": {"rank": 0, "alpha": 32}, "padding_free": False},
+        "Sft": {"lora": {"rank": 0}},
     },
-    3: {"Grpo": {"precision": None}, "ModelSection": {"matmul": "highest"}},
+    3: {"ModelSection": {"matmul": "highest"}},
     4: {},  # ended compute.machines, which all recorded runs left at 1
     5: {"Grpo": {"validation": {"every": 0, "prompts": 32, "keep_best": False}}},
     6: {"Grpo": {"warmup_steps": 5}},
     7: {"Grpo": {"tokens_per_pass": None}},
-    8: {"Compute": {"ray_address": "", "verl_options": []}, "Grpo": {"engine": "trl", "verl_config": "search"}},
+    8: {"Compute": {"verl_options": []}, "Grpo": {"engine": "trl", "verl_config": "search"}},
     9: {"Agent": {"encoder": "", "query_prefix": None}},
     10: {},  # was the section of a stage that is gone
     11: {"Split": {"without": []}},

@@ -39,7 +39,7 @@ def test_lengths_and_settings_are_the_profiles_own(name):
     changed = {key for key in now if before.get(key) != now[key]}
     allowed = {*CUTS, "mine.packages", "model.base"}
     allowed |= {"grpo.engine"} if params.grpo.engine == "verl" else set()
-    assert changed <= allowed | {"grpo.rollouts", "grpo.ahead", "grpo.micro_batch", "evaluate.rollouts", "compute.options"}
+    assert changed <= allowed | {"grpo.rollouts", "grpo.micro_batch", "evaluate.rollouts", "compute.options"}
     assert {
         "sft.max_length",
         "agent.max_context_tokens",
