@@ -34,7 +34,7 @@ class Expected(Record):
 
     ``kind`` says how it is compared: one literal, one entity ``path::Qualified.name``, a set of entities, an exception's name
     and an entity, or not at all (``text``). ``evidence`` are the lines (``path:line``) that show it, ``hops`` the look-ups that
-    depend on each other, 0 if one search for the question's name answers it. ``subject`` is the name that priors count by, and
+    depend on each other, 0 if one search for the question's name answers it. ``subject`` is the name that it is about, and
     ``original`` the literal that the published package has where the snapshot has another.
     """
 

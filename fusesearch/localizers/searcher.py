@@ -28,7 +28,7 @@ from fusesearch.core.storage import read_json
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.located import with_lines
 from fusesearch.localizers.order import FILES
-from fusesearch.localizers.registry import LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer
+from fusesearch.localizers.registry import LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer, refusals
 from fusesearch.search.repository import Repository
 
 if TYPE_CHECKING:
@@ -83,23 +83,16 @@ class SearchOptions:
             raise OptionError("localizer", f"{self.localizer} asks a model: name a model or a checkpoint")
         if given and asked is False:
             raise OptionError("localizer", f"{self.localizer} asks no model: leave out the {given}")
-        if self.top and (self.localizer or (None if given else WITHOUT_MODEL)) != "ranker":
-            raise OptionError("top", "only the ranker ranks: leave it out, or choose the localizer ranker")
-        for name in ("pre_search", "max_new_tokens", "temperature"):
-            if getattr(self, name) is not None and not given:
-                raise OptionError(name.replace("_", "-"), "is for a model that searches: name a model or a checkpoint")
-        if self.calls_per_turn and given:
-            raise OptionError("calls-per-turn", f"is for localizers without a model: leave it out, or the {given}")
-        if bool(self.encoder) != (self.localizer or "").startswith("swerank"):
-            raise OptionError("encoder", "is for the localizers swerank and swerank-embed, which need one")
-        if self.base_url and not self.model:
-            raise OptionError("model", "name the model that the endpoint serves")
-        if self.settings and not self.model:
-            raise OptionError("settings", "is for a model behind an endpoint: name the model")
-        if self.tool_format and not self.model:
-            raise OptionError("tool-format", "is for a model behind an endpoint: name the model")
+        kinds = {"endpoint", "model"} if self.model else {"model"} if self.checkpoint else {"program"}
+        for option, said in refusals(self.chosen, kinds, vars(self)):
+            raise OptionError(option.replace("_", "-"), said)
         if self.model and not self.address.startswith(("http://", "https://")):
             raise OptionError("base-url", "a model needs the address of its endpoint, for example http://localhost:8000/v1")
+
+    @property
+    def chosen(self) -> str:
+        """The localizer that is named, or else the one for a model, or for none."""
+        return self.localizer or ("fusesearch" if self.model or self.checkpoint else WITHOUT_MODEL)
 
     @property
     def address(self) -> str:
@@ -161,7 +154,6 @@ def choose(options: SearchOptions) -> Searcher:
 def _chosen(options: SearchOptions) -> Searcher:
     given = {name: getattr(options, name) for name in ("max_turns", "pre_search", "max_new_tokens", "encoder")}
     changes = {"mode": options.mode} | {name: value for name, value in given.items() if value}
-    name = options.localizer or ("fusesearch" if options.model or options.checkpoint else WITHOUT_MODEL)
     if options.checkpoint is not None or options.model is not None:
         from fusesearch.agents.models.loading import load_model
     if options.checkpoint is not None:
@@ -177,7 +169,7 @@ def _chosen(options: SearchOptions) -> Searcher:
     else:
         model, tools, agent = None, Tools(), Agent(max_calls_per_turn=options.calls_per_turn or 4)
     agent = Agent.model_validate(agent.model_dump() | changes)
-    return Searcher(name, model, agent, tools, options.top, options.temperature or 0.0)
+    return Searcher(options.chosen, model, agent, tools, options.top, options.temperature or 0.0)
 
 
 def choose_answerer(options: SearchOptions, toolset: str = "questions") -> Searcher:

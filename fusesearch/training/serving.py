@@ -134,7 +134,7 @@ class Servers:
         # the last GPUs, because training starts from the first
         own = [range(gpus - (number + 1) * each, gpus - number * each) if gpus else () for number in range(compute.serve)]
         self._servers = [_Server(address.rstrip("/").removesuffix("/v1")) for address in compute.servers] or [
-            _Server(f"http://{HOST}:{_free_port()}", gpus) for gpus in own
+            _Server(f"http://{HOST}:{free_port()}", gpus) for gpus in own
         ]
 
     @property
@@ -267,7 +267,7 @@ def _answers(address: str) -> bool:
     return False
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port of this machine that nobody listens at."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))

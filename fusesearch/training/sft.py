@@ -11,7 +11,7 @@ from typing import Any
 
 from fusesearch.agents.conversation import as_text, messages_of, reads_back
 from fusesearch.agents.models.chat import training_ids
-from fusesearch.core.config import Params, Sft, as_recorded
+from fusesearch.core.config import Params, Sft
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Trajectory
 from fusesearch.core.storage import read_trajectories, write_json
@@ -163,4 +163,6 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
 
 def describe_checkpoint(checkpoint: Path, params: Params) -> None:
     """Write ``fusesearch.json``: the tool limits and loop settings this checkpoint was trained with."""
-    write_json(checkpoint / "fusesearch.json", {"tools": as_recorded(params.tools), "agent": as_recorded(params.agent)})
+    write_json(
+        checkpoint / "fusesearch.json", {name: getattr(params, name).model_dump(mode="json") for name in ("tools", "agent")}
+    )

@@ -24,7 +24,7 @@ from fusesearch.core.config import Params, Synthesize, Teacher
 from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.core.storage import Journal, Progress, silent
-from fusesearch.localizers.answerers.lexical import LexicalAnswers
+from fusesearch.localizers.answerers.scripted import LexicalAnswers
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.localizers.lexical.localizer import LexicalModel, plan_for
 from fusesearch.localizers.reposearcher.lexical import RepoSearcherTeacher
@@ -166,7 +166,7 @@ def _scripted(candidate: Candidate, params: Params) -> Model:
         return RepoSearcherTeacher(turns, candidate.answers or ANSWERS)
     if candidate.instance.question:
         return LexicalAnswers(params.agent.model_copy(update={"max_calls_per_turn": candidate.guidance}), params.tools)
-    plan = plan_for(params.tools, params.agent)
+    plan = plan_for(params.agent)
     turns = min(candidate.turns or plan.turns, plan.turns)
     return LexicalModel(candidate.guidance, replace(plan, functions=candidate.answers or plan.functions, turns=turns))
 

@@ -19,7 +19,7 @@ from fusesearch.evaluation.results import SCORES
 from fusesearch.reporting.curves import read_curve
 from fusesearch.reporting.inputs import by_arm
 from tasks.checkpoints import times_of
-from tasks.running.record import RunRecord, find_record, is_unchanged
+from tasks.running.record import RunRecord, find_record, is_unchanged, records
 from tasks.tracking.datasets import dataset_input, register
 from tasks.tracking.store import locked_client, tracking_uri
 
@@ -51,7 +51,9 @@ logger = logging.getLogger(__name__)
 
 
 def track(record: RunRecord) -> str:
-    """Make or complete the run of a record. Never raises: if MLflow is away, it logs one warning.
+    """Make or complete the run of a record, and those of earlier stages of its reproduction that are not recorded yet.
+
+    Never raises: if MLflow is away, it logs one warning.
 
     Returns:
         the run's id, or "" if the run is not recorded yet.
@@ -59,7 +61,11 @@ def track(record: RunRecord) -> str:
     uri = tracking_uri()
     try:
         with locked_client(uri) as client:
-            return Projection(client).track(record)
+            projection = Projection(client)
+            for earlier in records() if record.kind == "stage" and record.parent else ():
+                if earlier.parent == record.parent and earlier.key != record.key:
+                    projection.track(earlier)
+            return projection.track(record)
     except (FusesearchError, ModuleNotFoundError) as error:  # the extra with MLflow may not be installed
         logger.warning("%s: %s is not recorded yet; `python -m flows track` does it later", error, record.name)
         return ""
@@ -93,7 +99,9 @@ class Projection:
         self._errors = []
         parent = run.data.tags.get("mlflow.parentRunId", "")
         end = record.started + record.seconds
-        seconds = {"stage_seconds": record.seconds} if record.kind in ("stage", "node") else {}
+        seconds = (
+            {"stage_seconds": record.seconds, "stage_cpu_seconds": record.cpu_seconds} if record.kind in ("stage", "node") else {}
+        )
         self._params(run, record.params)
         self._metrics(run, {**record.metrics, **seconds}, end)
         self._inputs(run, record)

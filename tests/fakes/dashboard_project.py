@@ -44,7 +44,7 @@ def write_project(root: Path) -> Path:
     _evaluate(root)
     _data(root)
     _curves(root)
-    with patch("fusesearch.reporting.charts.svg", lambda chart: "<svg/>"):  # the dashboard draws its own figures
+    with patch("fusesearch.reporting.charts.svg", lambda chart: "<svg/>"):
         make_report(Params(), Places(root=root))
         for name, skill in (("filtering", 0.4), ("reward", 0.2)):
             _experiment(root, name, skill)

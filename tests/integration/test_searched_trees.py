@@ -18,7 +18,7 @@ from tests.integration.installed import Copy, found_by_api, found_by_command, fo
 
 ISSUE = "`Box.seal` in box.py prints too long labels"
 SOURCE = "class Box:\n    def seal(self):\n        return shorten('x' * 99)\n\n\ndef shorten(text):\n    return text[:9]\n"
-NEEDS_MORE = ("oracle", "prior")  # the truth, other questions
+NEEDS_MORE = ("oracle",)  # the truth
 KEEPS = {
     "ranker": "index",
     "ranker-list": "index",

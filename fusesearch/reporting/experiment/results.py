@@ -84,31 +84,6 @@ class ClaimResult(Record):
     paper_difference: float | None = None
 
 
-class PowerResult(Record):
-    """How large the experiment must be, from the spread of one difference.
-
-    Standard deviations are of one episode: between seeds, between instances, and the rest. ``detectable`` is, by number of
-    seeds, the difference that 80 of 100 such experiments would show at ``level``, the strictest of Holm's correction over the
-    claims. ``needed`` is the number of seeds for ``target``, ``needed_cautious`` the number if seeds differ as much as this pilot
-    cannot rule out; ``None``: more instances are needed.
-    """
-
-    metric: str
-    first: str
-    second: str
-    seeds: int
-    instances: int
-    sd_seeds: float
-    sd_instances: float
-    sd_rest: float
-    detectable: dict[int, float]
-    level: float = 0.05
-    target: float
-    needed: int | None
-    needed_cautious: int | None
-    lower_bound: bool = False
-
-
 class Results(Record):
     """All results of an experiment. ``inputs`` is the digest of its scores, ``revision`` the git commit.
 
@@ -129,14 +104,12 @@ class Results(Record):
     seeds: list[int]
     metrics: list[str]
     primary: str
-    confidence: float = 0.95
     paper_caption: str = ""
     paper_notes: list[str] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
     arms: list[ArmResult]
     differences: list[Difference]
     claims: list[ClaimResult]
-    power: list[PowerResult]
     missing: list[str] = Field(default_factory=list)
     other_instances: list[str] = Field(default_factory=list)
 

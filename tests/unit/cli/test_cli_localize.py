@@ -40,7 +40,7 @@ def test_the_ranker_says_how_sure_it_is_and_why(run, repo, issue):
     assert [place["path"] for place in listed["places"]] == ["pkg/shapes.py"]
     refused = run("localize", "--repo", repo, "--issue", issue, "--top", "2", "--localizer", "lexical")
     assert refused.exit_code == 2
-    assert "only the ranker ranks" in refused.stderr
+    assert "is for ranker alone" in refused.stderr
 
 
 def test_an_issue_with_blanks_that_names_no_file_is_the_text_itself(run, repo, tmp_path):

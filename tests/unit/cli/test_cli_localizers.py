@@ -18,7 +18,7 @@ def test_every_localizer_is_listed_with_what_it_needs(run):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["random", "oracle", "prior"])
+@pytest.mark.parametrize("name", ["random", "oracle"])
 @pytest.mark.parametrize("command", [("localize", "perimeter gives 6"), ("ask", "who calls perimeter?")])
 def test_bounds_are_for_measuring_alone(run, repo, name, command):
     refused = run(*command, "--repo", repo, "--localizer", name)

@@ -25,14 +25,13 @@ def test_use_overlays_and_nano_comes_back_as_it_was(run, checkout):
     assert (checkout / "params.yaml").read_text() == NANO
 
 
-def test_the_base_model_of_a_profile_is_what_dvc_watches(run, checkout, monkeypatch):
-    monkeypatch.setattr("tasks.running.deps.imported_code", lambda modules, root: set())
+def test_the_base_model_of_a_profile_is_what_dvc_watches(run, checkout):
     (checkout / "experiments/profiles/mine.yaml").write_text("profile: mine\nmodel: {base: experiments/mine/base}\n")
     (checkout / "dvc.yaml").write_text("")
 
     def watched():
         stages = yaml.safe_load((checkout / "dvc.yaml").read_text())["stages"]
-        bases = {name: [dep for dep in stage["deps"] if dep.endswith("base")] for name, stage in stages.items()}
+        bases = {name: [dep for dep in stage.get("deps", []) if dep.endswith("base")] for name, stage in stages.items()}
         return {name: found for name, found in bases.items() if found}
 
     readers = ("sft", "evaluate")  # GRPO starts from SFT's checkpoint

@@ -81,6 +81,7 @@ def test_a_deployment_names_a_flow_its_parameters_and_schedules_that_are_off(nam
 
 def test_a_stage_that_fails_says_why(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").write_text("profile: toy\n")
     monkeypatch.setattr(pipeline, "get_run_logger", lambda: logging.getLogger("test"))
     with pytest.raises(DataError, match="filter: ERROR: you are not inside of a DVC repository"):
         pipeline.reproduce.fn("filter")

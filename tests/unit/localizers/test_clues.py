@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusesearch.localizers.lexical.clues import draw_clues, frames_of, stem
+from fusesearch.localizers.lexical.clues import frames_of, stem
 from fusesearch.localizers.lexical.example import is_common, mentions_of, statements_of
 
 TRACEBACK = """Crash in report
@@ -19,10 +19,6 @@ Traceback (most recent call last):
 ValueError: bad input
 ```
 """
-
-
-def names(issue):
-    return [name.text for name in draw_clues(issue).names]
 
 
 def test_traceback_frames_come_in_order_without_the_standard_library():
@@ -42,40 +38,12 @@ def test_pytest_style_frames_are_frames():
     assert (frame.line, frame.name) == (84, "getfuncargnames")
 
 
-def test_the_innermost_frame_is_the_first_name():
-    assert names(TRACEBACK)[0] == "run"
-
-
-def test_a_link_to_a_source_line_is_a_path_with_a_line():
-    issue = "See https://github.com/o/r/blob/28e8c85/src/pkg/logging.py#L345 for it."
-    assert draw_clues(issue).paths == [("src/pkg/logging.py", 345)]
-
-
-def test_code_in_prose_is_told_from_words():
-    found = names("The `merge_setting` helper and PreparedRequest ignore Accept headers, see pkg.utils.guess_json_utf for more")
-    assert {"merge_setting", "PreparedRequest", "guess_json_utf"} <= set(found)
-    assert not {"The", "helper", "headers", "Accept"} & set(found)
-
-
-def test_names_the_example_defines_are_not_looked_for():
-    issue = "Fixture broken\n\n```python\nimport pytest\n\ndef test_mine(tmp_path):\n    thing = make_thing(tmp_path)\n```\n"
-    assert "make_thing" in names(issue)
-    assert not {"test_mine", "thing"} & set(names(issue))
-
-
-def test_title_words_weigh_more_and_keep_their_stem_only():
-    words = dict(draw_clues("Symlinked directories not collected\n\nEach directory is skipped.").words)
-    assert words == {"director": 4.0, "symlink": 3.0, "collect": 3.0, "skipp": 1.0}
-
-
 def test_stems_join_forms_of_one_word():
     assert stem("ignores") == stem("ignored") == stem("ignoring")
 
 
 @given(st.text(max_size=400))
 def test_any_text_gives_clues(text):
-    clues = draw_clues(text)
-    assert all(name.text.isidentifier() for name in clues.names)
     assert mentions_of(statements_of(text)) == mentions_of(statements_of(text))
 
 

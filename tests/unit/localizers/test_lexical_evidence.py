@@ -59,7 +59,6 @@ def test_a_class_found_by_a_later_search_qualifies_a_method_found_before():
 def test_a_method_whose_class_was_not_seen_keeps_its_name():
     evidence = Evidence.of([grep("def area", "/repo/a.py:4:    def area(self):")])
     assert evidence.qualified(evidence.defined("area")[0]) == "area"
-    assert evidence.qualified(evidence.defined("area")[0], owner="Shape") == "Shape.area"
 
 
 def test_callees_leave_out_docstrings_comments_builtins_and_foreign_modules():
@@ -84,14 +83,6 @@ def test_code_after_a_gap_begins_below_the_docstring():
 def test_a_docstring_that_goes_on_has_no_code():
     evidence = Evidence.of([reading(start=4, end=7)])
     assert code_of(evidence.text_of(evidence.defined("area")[0])) == []
-
-
-def test_counts_and_path_lists_are_hits_and_notices_are_not():
-    counted = grep("word", "/repo/a.py:3\n/repo/b c.py:1\n(2 of 9 files; narrow the pattern, path or glob)", "count")
-    listed = Call("glob", {"pattern": "*.py"}, "/repo/a.py\n/repo/x/b.py")
-    evidence = Evidence.of([counted, listed, grep("no", "No matches for no in /repo")])
-    assert evidence.hits[counted.key] == {"a.py": 3, "b c.py": 1}
-    assert set(evidence.hits[listed.key]) == {"a.py", "x/b.py"}
 
 
 NUMBERED = st.builds(

@@ -4,7 +4,6 @@ import csv
 import json
 import random
 import re
-import xml.etree.ElementTree as ElementTree
 
 import pytest
 
@@ -14,13 +13,14 @@ from fusesearch.core.schema import Observation, Score, ToolCall, Trajectory, Tur
 from fusesearch.core.storage import read_csv, write_json, write_jsonl, write_text
 from fusesearch.evaluation.metrics import METRICS
 from fusesearch.evaluation.statistics import Difference
-from fusesearch.reporting import charts, reproduction
+from fusesearch.reporting import reproduction
 from fusesearch.reporting.curves import read_curve
 from fusesearch.reporting.inputs import read_inputs
 from fusesearch.reporting.table import ARMS
 from tasks.report import make_report, sources
 from tasks.running.places import MAIN, Places
 
+pytestmark = pytest.mark.usefixtures("undrawn")
 PARAMS = Params(seed=3)
 SKILL = {"base": 0.1, "rl": 0.3, "sft": 0.6, "sft+rl": 0.8, "lexical": 0.7}
 
@@ -77,7 +77,7 @@ def project(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def reported(tmp_path_factory):
+def reported(tmp_path_factory, undrawn):
     """A project with its report, for tests that only read it."""
     root = write_project(tmp_path_factory.mktemp("reported"))
     make_report(PARAMS, Places(root=root))
@@ -135,12 +135,10 @@ def test_the_html_page_needs_no_other_file_and_is_the_same_each_time(pages, repo
     assert (reported / MAIN["report.html"]).read_text() == html
 
 
-def test_every_plot_is_well_formed_and_named_on_the_page(pages, reported):
+def test_every_plot_is_named_on_the_page(pages, reported):
     files = sorted((reported / MAIN["report.markdown"].parent / "plots").iterdir())
     assert [path.stem for path in files] == ["calls_by_turn", "candidates", "differences", "grpo", "sft_loss"]
-    for path in files:
-        assert ElementTree.parse(path).getroot().tag.endswith("svg")
-        assert f"](plots/{path.name})" in pages[0]
+    assert all(f"](plots/{path.name})" in pages[0] for path in files)
 
 
 def test_what_mining_found_is_on_the_page(pages):
@@ -191,8 +189,7 @@ def test_validations_of_grpo_are_in_the_report_beside_its_curve(project, reporte
     page = make_report(PARAMS, Places(root=project)).read_text()
     assert "| sft+rl | 0 | 50.0 ± 25.0 |" in page.replace("SFT+RL", "sft+rl").replace("SFT + RL", "sft+rl")
     assert "75.0 ± 12.5" in page
-    picture = (project / MAIN["report.plots"] / "validation.svg").read_text()
-    assert "F1 0.7/0.3, mean (points)" in picture
+    assert (project / MAIN["report.plots"] / "validation.svg").exists()
 
 
 def test_the_page_leads_to_the_cases_of_the_first_arms_that_have_episodes_the_same_each_time(project):
@@ -267,16 +264,6 @@ def test_a_difference_that_the_corrected_test_finds_is_starred():
     assert reproduction.verdicts([Difference(metric="reward", **unclear)]) == [
         "SFT + RL below SFT in Reward: -0.020 [-0.100, +0.100]; the interval includes zero."
     ]
-
-
-def test_every_plot_says_what_its_marks_and_lines_are(reported, pages):
-    def words(name):
-        return re.findall(r"<text[^>]*>([^<]*)</text>", (reported / MAIN["report.plots"] / f"{name}.svg").read_text())
-
-    assert {charts.DECIDED, charts.UNDECIDED} <= set(words("differences"))
-    assert {"kept", "dropped"} <= set(words("candidates"))
-    assert "SFT" in words("sft_loss")
-    assert "the thin line is steps, the bold one a moving mean" in pages[0]
 
 
 def test_the_reference_tables_of_the_repository_name_the_columns_we_print(request):

@@ -1,9 +1,9 @@
 """Installed packages as repositories: their files and the files' names.
 
 A package of ``mine.packages`` is an import name (``sympy.ntheory``, ``toolz``), a named group of modules
-(``cpython/stdlib=statistics,difflib``) or a folder (``./src/mypackage``), which need not be installed. A package leaves
-out subpackages that are listed themselves, so that every function belongs to one repository. This module imports none of
-the packages.
+(``cpython/stdlib=statistics,difflib``) or a folder (``./src/mypackage``), which need not be installed; or a file (``.txt``) names
+packages, one a line. A package leaves out subpackages that are listed themselves, so that every function belongs to one
+repository. This module imports none of the packages.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.core.storage import read_text
 from fusesearch.core.text import flat_name
 
 MAX_SOURCE_BYTES = 1_000_000
@@ -80,8 +81,8 @@ class Package:
 
 
 def parse_packages(entries: Sequence[str]) -> list[Package]:
-    """Packages in the order given. Raises :class:`ConfigError` on a malformed or repeated entry."""
-    names = [entry.strip() for entry in entries]
+    """Packages in the order given. Raises :class:`ConfigError` on a malformed or repeated entry, or for a missing file."""
+    names = [name for entry in entries for name in (_listed(Path(entry)) if entry.endswith(".txt") else [entry.strip()])]
     listed = [name for name in names if "=" not in name]
     packages = [_parse(name, listed) for name in names]
     repos = [package.repo for package in packages]
@@ -89,6 +90,15 @@ def parse_packages(entries: Sequence[str]) -> list[Package]:
         if repos.count(repo) > 1:
             raise ConfigError(f"mine.packages: {repo} is listed twice")
     return packages
+
+
+def _listed(path: Path) -> list[str]:
+    """The entries of a file, without blank lines and comments."""
+    try:
+        lines = [line.partition("#")[0].strip() for line in read_text(path).splitlines()]
+    except DataError as error:
+        raise ConfigError(f"mine.packages: {error}") from None
+    return [line for line in lines if line]
 
 
 def _parse(entry: str, listed: Sequence[str]) -> Package:

@@ -58,7 +58,7 @@ def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[st
             # here, since what is imported before examples run decides addresses, and those the order of some sets
             from fusesearch.data.sources.synthetic.questions.making import make_questions
 
-            asked = make_questions(corpus, units, job["seed"], sandbox, job["questions"])
+            asked = make_questions(corpus, job["seed"], sandbox, job["questions"])
             say({"kept": len(search.findings) + len(asked.questions)})
         spent = sandbox.spent()
         instances = _write(corpus, search.findings, asked, Path(job["git_dir"]))

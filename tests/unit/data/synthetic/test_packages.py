@@ -26,6 +26,13 @@ def test_a_subpackage_that_is_listed_is_left_out_of_its_parent():
     assert not {file.real for file in files_of(parent)} & {file.real for file in files_of(child)}
 
 
+def test_a_file_lists_packages_one_a_line(tmp_path):
+    (tmp_path / "few.txt").write_text("# few\ntoolz\n\n  json  # of Python\n")
+    assert parse_packages([str(tmp_path / "few.txt"), "heapq"]) == parse_packages(["toolz", "json", "heapq"])
+    with pytest.raises(ConfigError, match=r"mine\.packages: .*none\.txt"):
+        parse_packages([str(tmp_path / "none.txt")])
+
+
 def test_modules_can_be_grouped():
     [package] = parse_packages(["cpython/stdlib=textwrap, heapq"])
     assert [(file.path, file.module) for file in files_of(package)] == [("heapq.py", "heapq"), ("textwrap.py", "textwrap")]

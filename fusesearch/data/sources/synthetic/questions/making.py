@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,13 +12,12 @@ from random import Random
 from typing import Any
 
 from fusesearch.agents.answers import share_right
+from fusesearch.agents.questions import default_pattern, read_back
 from fusesearch.core.schema import Expected
 from fusesearch.data.sources.synthetic.corpus import Corpus, digest, shortened
 from fusesearch.data.sources.synthetic.questions.families import Asker, Literal, Question
 from fusesearch.data.sources.synthetic.questions.runtime import altered_values
-from fusesearch.data.sources.synthetic.recording import Unit
 from fusesearch.data.sources.synthetic.sandbox import Sandbox
-from fusesearch.localizers.answerers.grep_once import grep_once
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class Asked:
     table: dict[str, Any]
 
 
-def make_questions(corpus: Corpus, units: Sequence[Unit], seed: int, sandbox: Sandbox, keep: int) -> Asked:
+def make_questions(corpus: Corpus, seed: int, sandbox: Sandbox, keep: int) -> Asked:
     """At most ``keep`` questions, families taking turns; at least half of them need several look-ups."""
     asker = Asker(corpus, seed, sandbox)
-    found = asker.questions(units)
+    found = asker.questions()
     with_literal = [(question, question.literal) for group in found.values() for question in group if question.literal]
     altered, texts = alter(asker, with_literal)
     files = {path: shortened(text).text for path, text in texts.items()}
@@ -53,11 +53,6 @@ def make_questions(corpus: Corpus, units: Sequence[Unit], seed: int, sandbox: Sa
     table = {
         "kept": dict(Counter(question.expected.family for question in kept)),
         "found": {family: len(group) for family, group in groups.items()},
-        "easy": {family: sum(question.expected.hops <= 1 for question in group) for family, group in groups.items()},
-        "hops": {
-            family: dict(sorted(Counter(str(q.expected.hops) for q in kept if q.expected.family == family).items()))
-            for family in groups
-        },
         "dropped": {
             family: {reason: count for (of, reason), count in sorted(asker.dropped.items()) if of == family and count}
             for family in groups
@@ -66,11 +61,31 @@ def make_questions(corpus: Corpus, units: Sequence[Unit], seed: int, sandbox: Sa
     return Asked(kept, {path: text.encode() for path, text in files.items()}, table)
 
 
-def _searched(question: Question, files: dict[str, str]) -> Question:
+def _searched(question: Question, files: Mapping[str, str]) -> Question:
     """The question, with no hops if one search for its name answers it."""
-    if share_right(grep_once(question.text, files), question.expected) < 1:
+    if share_right(_seen_at_once(question.text, files), question.expected) < 1:
         return question
-    return Question(question.text, question.expected.model_copy(update={"hops": 0}), question.literal)
+    return replace(question, expected=question.expected.model_copy(update={"hops": 0}))
+
+
+LINES = 12
+"""Lines below a definition that one look shows with it."""
+
+
+def _seen_at_once(text: str, files: Mapping[str, str]) -> list[str]:
+    """The answer that the first definition of the question's name shows, in the order of paths."""
+    family, names = read_back(text) or ("", {"name": ""})
+    name = names["name"].rpartition(".")[2]
+    definition = re.compile(rf"^[ \t]*(?:async def|def|class) {re.escape(name)}\b", re.MULTILINE)
+    found = ((path, definition.search(files[path])) for path in sorted(files) if path.endswith(".py"))
+    path, match = next(((path, match) for path, match in found if match), ("", None))
+    if match is None:
+        return []
+    if family == "exported":
+        return [f"/repo/{path}::{name}"]
+    shown = "\n".join(files[path][match.end() - len(match[0].lstrip()) :].split("\n")[:LINES])
+    value = default_pattern(names["parameter"]).search(shown)
+    return [value["value"]] if value else []
 
 
 def _balanced(questions: Sequence[Question], keep: int) -> list[Question]:

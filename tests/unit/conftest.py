@@ -1,0 +1,11 @@
+"""Nothing of a unit test starts a process or draws a chart."""
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def undrawn():
+    """Charts are made, and an empty picture stands for what would be drawn of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fusesearch.reporting.charts.svg", lambda chart: "<svg></svg>")
+        yield
