@@ -298,23 +298,6 @@ async def test_a_failure_of_the_server_s_own_is_asked_again_whatever_it_says(ser
     assert len(endpoint.requests) == 2
 
 
-async def test_a_request_that_a_server_finds_invalid_is_not_sent_again_whatever_its_status(server):
-    endpoint = server(
-        refusal(500, "1 validation error:\n  {'type': 'missing', 'loc': ('body', 'messages'), 'msg': 'Field required'}")
-    )
-    with pytest.raises(ModelUnavailable, match=r"refuses the request .*Field required"):
-        await ask(endpoint)
-    assert len(endpoint.requests) == 1
-
-
-async def test_a_server_that_refuses_its_own_reasoning_does_not_get_it_back(server):
-    endpoint = server(refuses(lambda sent: "reasoning" in sent["messages"][-1], "reasoning: Extra inputs are not permitted"))
-    reply = await ask(endpoint, [*CHAT, Message(role="assistant", content="x", extra={"reasoning": "y", "other": "z"})])
-    assert "reasoning" not in endpoint.requests[-1]["messages"][-1]
-    assert endpoint.requests[-1]["messages"][-1]["other"] == "z"
-    assert reply.changes == ["without reasoning"]
-
-
 @pytest.mark.parametrize(
     ("message", "text"),
     [

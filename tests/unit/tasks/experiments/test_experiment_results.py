@@ -23,7 +23,11 @@ from tests.fakes.experiment_runs import experiment, reference, run, runs, score
 
 FILES = experiment_files("filtering")
 BETTER = {"none": 0.2, "joint": 0.8}
-pytestmark = pytest.mark.usefixtures("undrawn")
+
+
+@pytest.fixture(autouse=True)
+def _undrawn(monkeypatch):
+    monkeypatch.setattr("tasks.experiments.results.draw", lambda names, results, curves: [])
 
 
 @pytest.fixture
