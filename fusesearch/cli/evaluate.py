@@ -80,7 +80,7 @@ def evaluate(
     given = {"localizer": localizer, "instances": instances, "model": model, "base_url": base_url, "encoder": encoder}
     wanted = _from_file(grid, given, runs, concurrency) if grid else _from_options(
         localizer or [], instances, {"repos": repos, "clone_url": clone_url, "max_instances": max_instances}, model, base_url,
-        {"runs": runs, "concurrency": concurrency, "agent": {"encoder": encoder} if encoder else None},
+        {"runs": runs, "concurrency": concurrency, "agent": {"options": {"encoder": encoder}} if encoder else None},
     )  # fmt: skip
     with (
         progress_bar() as bar,

@@ -28,7 +28,7 @@ from fusesearch.core.storage import read_json
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.located import with_lines
 from fusesearch.localizers.order import FILES
-from fusesearch.localizers.registry import LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer, refusals
+from fusesearch.localizers.registry import LOCALIZERS, WITHOUT_MODEL, asks_model, entry_of, make_localizer, refusals
 from fusesearch.search.repository import Repository
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SETTINGS = "fusesearch.json"
 """Written beside a checkpoint by training: the tool limits and loop settings it was trained with."""
-GONE = {"sure", "timeout_seconds"}
+GONE = {"sure", "timeout_seconds", "encoder", "query_prefix"}
 """Settings that the file of an older checkpoint can have and that mean nothing any more."""
 
 
@@ -148,8 +148,10 @@ def choose(options: SearchOptions) -> Searcher:
 
 
 def _chosen(options: SearchOptions) -> Searcher:
-    given = {name: getattr(options, name) for name in ("max_turns", "pre_search", "max_new_tokens", "encoder")}
-    changes = {name: value for name, value in given.items() if value}
+    given = {name: getattr(options, name) for name in ("max_turns", "pre_search", "max_new_tokens")}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value}
+    if own := {name: value for name in entry_of(options.chosen).needs if (value := getattr(options, name))}:
+        changes["options"] = own
     if options.checkpoint is not None or options.model is not None:
         from fusesearch.agents.models.loading import load_model
     if options.checkpoint is not None:
