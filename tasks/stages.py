@@ -115,7 +115,7 @@ def _folder(model: str) -> list[str]:
 
 def _evaluated(params: Params) -> list[str]:
     cells = (cell.checkpoint for cell in params.evaluate.cells.values() if cell.checkpoint not in MODELS)
-    return [folder for model in (*cells, params.agent.encoder) for folder in _folder(model)]
+    return [folder for model in (*cells, *params.agent.options.values()) for folder in _folder(model)]
 
 
 def _ranking(params: Params) -> list[str]:

@@ -31,13 +31,16 @@ from fusesearch.data.repositories import Repositories
 from fusesearch.data.similarity import Similar, changed_lines, issue_digest, issue_shingles
 from fusesearch.data.truth import Reader, truth_from_changes
 
+MAX_ISSUE_CHARS, MAX_PATCH_CHARS = 20_000, 1_000_000
+"""Longer issues are logs, and longer patches releases. The longest gold patch of SWE-bench Verified has 17,385 characters."""
+
 RULES = {
     "malformed_row": "a field is missing or has the wrong type, or the JSON is damaged",
     "binary_text": "id, repository, issue or patch contains a NUL or a lone surrogate",
     "duplicate_id": "an instance with this id was kept already",
     "short_issue": "the issue is empty or shorter than min_issue_chars",
-    "long_issue": "the issue is longer than 20,000 characters",
-    "large_patch": "the patch is longer than a million characters",
+    "long_issue": f"the issue is longer than {MAX_ISSUE_CHARS:,} characters",
+    "large_patch": f"the patch is longer than {MAX_PATCH_CHARS:,} characters",
     "bot": "a program wrote the issue or the pull request",
     "several_issues": "the pull request closes more than one issue",
     "several_pulls": "more than one pull request closes the issue, so no single one is the whole fix",
@@ -66,9 +69,6 @@ REQUIRED = {"malformed_row", "binary_text", "large_patch", "malformed_patch", "n
 """Rules that cannot be skipped, because a pair that breaks them has no truth."""
 
 ReadBlobs = Callable[[Instance], Reader]
-
-MAX_ISSUE_CHARS, MAX_PATCH_CHARS = 20_000, 1_000_000
-"""Longer issues and patches are logs and vendored code."""
 
 Truths = Mapping[str, Truth | str]
 """Truths known before, by :func:`truth_key`; in place of one that does not exist, the rule that the pair breaks."""

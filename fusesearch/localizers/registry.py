@@ -19,7 +19,8 @@ class Entry:
 
     ``asks_model``: it needs a model. ``issues``, ``questions``: what it answers. ``pre_search``: ``agent.pre_search`` applies.
     ``draws``: without a model, its answer depends on the seed. ``bound``: others are measured against it, nobody acts on it.
-    ``options``: those of a search that it takes beside :data:`FOR_ALL`; ``needs``: those without which it does not start.
+    ``options``: its own, which ``agent.options`` and searches have beside :data:`FOR_ALL`; ``needs``: those without which it does
+    not start.
     """
 
     path: str
@@ -91,12 +92,14 @@ LOCALIZERS = {
         "functions retrieved by an encoder, reranked in windows by the model (SweRank section 4)",
         pre_search=False,
         needs=("encoder",),
+        options=("query_prefix",),
     ),
     "swerank-embed": Entry(
         "fusesearch.localizers.swerank:SweRankEmbedLocalizer",
         "the encoder alone: functions by the cosine of issue and code",
         asks_model=False,
         needs=("encoder",),
+        options=("query_prefix",),
     ),
     "bm25": Entry(
         "fusesearch.localizers.bm25:Bm25Localizer",
@@ -150,10 +153,8 @@ FOR_ALL = {
     "tool_format": ("endpoint", "is for a model behind an endpoint: name the model"),
     "pre_search": ("model", "is for a model that searches: name a model or a checkpoint"),
     "max_new_tokens": ("model", "is for a model that searches: name a model or a checkpoint"),
-    "temperature": ("model", "is for a model that searches: name a model or a checkpoint"),
-    "calls_per_turn": ("program", "is for localizers without a model: leave it out, or the model"),
 }
-"""Options of a search by who takes them, whatever the localizer: a model behind an endpoint, any model, a program without one."""
+"""Options of a search by who takes them, whatever the localizer: a model behind an endpoint, or any model."""
 
 
 def refusals(name: str, kinds: Collection[str], given: Mapping[str, object]) -> Iterator[tuple[str, str]]:
@@ -200,10 +201,12 @@ def asks_model(name: str) -> bool:
 
 
 def make_localizer(name: str, setup: Setup) -> Localizer:
-    """The localizer called ``name``. Raises :class:`ConfigError` for an unknown name, or if it asks a model and has none."""
+    """The localizer called ``name``. Raises :class:`ConfigError` for an unknown name, and if a model or an option is missing."""
     entry = entry_of(name)
     if entry.asks_model and setup.model is None:
         raise ConfigError("this localizer asks a model: give --model and --base-url, or --checkpoint")
+    if missing := [option for option in entry.needs if not setup.agent.options.get(option)]:
+        raise ConfigError(f"{name} needs --{missing[0]} (agent.options.{missing[0]})")
     made, *fusion = map(resolve_name, paths_of(name))
     localizer = made(setup)
     if setup.agent.pre_search == "ranker" and entry.asks_model and entry.pre_search:

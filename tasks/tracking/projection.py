@@ -18,6 +18,7 @@ from fusesearch.evaluation.metrics import aggregate
 from fusesearch.evaluation.results import SCORES
 from fusesearch.reporting.curves import read_curve
 from fusesearch.reporting.inputs import by_arm
+from tasks.checkpoints import times_of
 from tasks.running.record import RunRecord, find_record, is_unchanged, records
 from tasks.tracking.datasets import dataset_input, register
 from tasks.tracking.store import locked_client, tracking_uri
@@ -111,7 +112,8 @@ class Projection:
         for path in outputs:
             if path.name == "curve.csv":
                 prefix = f"{path.parent.name.partition('-')[0]}/" if record.kind == "arm" else ""
-                self._points(run, curve_points(path, prefix), record)
+                for file in filter(Path.is_file, (path, times_of(path))):
+                    self._points(run, curve_points(file, prefix), record)
             elif path.name == SCORES:
                 self._evaluated(run, record, path)
             elif path.name == "checkpoint" and record.kind == "stage":

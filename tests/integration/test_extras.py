@@ -22,7 +22,7 @@ from fusesearch.agents.parsing import format_answer
 from fusesearch.cli.extras import NEEDS, PARTS
 from fusesearch.core.schema import Answer, Expected, Instance, Location, Truth
 from fusesearch.core.storage import write_jsonl
-from fusesearch.training.ranks import free_port
+from fusesearch.training.serving import free_port
 from tests.fakes.encoder import shared_encoder
 from tests.fakes.endpoint import Endpoint
 from tests.fakes.git import committed, git

@@ -39,10 +39,7 @@ class Agent(Section):
         "none",
         description="ranker: the first message shows its first ten locations, inside issue_chars",
     )
-    encoder: str = Field(
-        "", description="of the localizers swerank and swerank-embed: a folder, or a name on the Hugging Face hub"
-    )
-    query_prefix: str | None = Field(None, description="what that encoder sees before the issue; null: what its folder says")
+    options: dict[str, str] = Field({}, description="own options of localizers by name, see fusesearch/localizers/registry.py")
     history_scope: Literal["turn", "call"] = Field(
         "turn", description="history H of equation 3: earlier turns only, or also earlier calls of the same turn"
     )

@@ -97,10 +97,6 @@ def test_a_micro_batch_larger_than_a_step_is_cut_to_it() -> None:
         ({"validation": {"keep_best": True}}, "keep_best needs validations: set every"),
         ({"validation": {"every": -1}}, "greater than or equal to 0"),
         ({"validation": {"every": 5, "prompts": 1}}, "greater than or equal to 2"),
-        (
-            {"validation": {"every": 5}, "averaged": 0.4, "ahead": 1, "rollouts": "vllm"},
-            "validate averaged weights cannot make rollouts ahead",
-        ),
     ],
 )
 def test_validations_that_cannot_be_are_refused(grpo: dict[str, object], says: str) -> None:

@@ -141,6 +141,6 @@ def test_the_registry_makes_what_asks_no_model_and_says_what_is_missing_for_the_
             with pytest.raises(ConfigError, match="asks a model"):
                 make_localizer(name, Setup())
         else:
-            assert make_localizer(name, Setup(agent=Agent(encoder="any"))).name == name
+            assert make_localizer(name, Setup(agent=Agent(options={"encoder": "any"}))).name == name
     with pytest.raises(ConfigError, match="unknown"):
         make_localizer("nobody", Setup())
