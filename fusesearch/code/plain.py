@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from fusesearch.code.spans import FunctionSpan, function_at, is_python
 
@@ -25,7 +25,7 @@ CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct
 _HASHES = (*RUBY, ".ex", ".exs", ".sh", ".bash", ".pl", ".pm", ".r", ".jl", ".py", ".pyi", ".php")
 _DASHES = (".lua", ".sql", ".hs", ".elm")
 _CHARACTER, _QUOTED, _STRING = r"'(?:\\[^'\n]*|[^'\\\n])'", r"'(?:[^'\\\n]|\\.)*'", r"\"(?:[^\"\\\n]|\\.)*\""
-_LONG = r"\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)|"
+_LONG = r"[fF][rR]?\"(?!\"\")(?:[^\"\\\n]|\\.)*\"|[fF][rR]?'(?!'')(?:[^'\\\n]|\\.)*'|\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)|"
 _TYPES = r"(?:(?:::)?<[^<>;(){}]*(?:<[^<>;(){}]*>[^<>;(){}]*)*>|\[[A-Z][^\[\];(){}]*(?:\[[^\[\];(){}]*\])*\])?"
 _CALL = re.compile(
     r"(?<!\bdef )(?<!\bclass )(?<!\bfunc )(?<!\bfunction )(?<!\bfn )(?<!\bfun )(?<!\w)([^\W\d]\w*)"
@@ -54,7 +54,8 @@ def without_text(source: str, path: str) -> str:
     comments += r"|/\*.*?(?:\*/|\Z)|//[^\n]*" if path.endswith(".php") else ""
     long = _LONG if is_python(path) else ""
     text = r"--[^\n]*" if path.endswith(_DASHES) else rf"{long}{comments}|{_STRING}|{quoted}"
-    return re.sub(text, lambda match: re.sub(r"[^\n]", " ", match[0]), source, flags=re.DOTALL)
+    blank: Callable[[str], str] = lambda found: found if found[0] in "fF" else re.sub(r"[^\n]", " ", found)  # noqa: E731
+    return re.sub(text, lambda match: blank(match[0]), source, flags=re.DOTALL)  # the fields of an f-string are code
 
 
 def calls_in(text: str, path: str) -> dict[str, int]:

@@ -84,13 +84,13 @@ class Sources:
             pieces.append((span, span.start, self.text(Spot(path, span)) if any(name in line for line in own) else ""))
         if not (calls and path.endswith(BRACED)):
             pieces.append((None, 1, "\n".join(outside)))
-        for span, first, text in pieces:
+        for function, first, text in pieces:
             if name not in text:
                 continue
             rows = enumerate(() if calls else without_text(text, path).split("\n"))
             found = [number for number, row in rows if word.match(row)]
             found += [number for called, number in calls_in(text, path).items() if called == name] if calls else []
-            yield from (Use(path, first + number, span) for number in (found[:1] if span else found))
+            yield from (Use(path, first + number, function) for number in (found[:1] if function else found))
 
     def _lines(self, path: str) -> list[str]:
         """Lines of a file without what could steer a terminal; long ones end with ``…``."""

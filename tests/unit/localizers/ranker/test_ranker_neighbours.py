@@ -163,6 +163,7 @@ def test_text_is_blanked_out_in_place():
         ("a.go", "f(\"a(b)\") // g(1)\nx := 'c'", "f(      )        \nx :=    "),
         ("a.rs", "fn f<'a>(x: &'a str) { g('x') }", "fn f<'a>(x: &'a str) { g(   ) }"),
         ("a.rb", "f 'a' # g\nh", "f        \nh"),
+        ("a.py", "f'{g(1)}' + 'h(1)'", "f'{g(1)}' +       "),
         ("a.js", "f('a') /* g\n(1) */ + h()", "f(   )     \n       + h()"),
     ]:
         assert without_text(source, path) == expected
