@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -27,7 +27,7 @@ from tasks.running.deps import check_files
 from tasks.running.node import Job, Node, read_node
 from tasks.running.record import digests, reproduction_record, stage_record, write_record
 from tasks.running.resume import alone, finished, is_of, progress_dir
-from tasks.stages import stage_named
+from tasks.stages import STAGES, TRAINED, stage_named
 from tasks.tracking import Live, track, tracking_uri
 from tasks.tracking.store import is_server, make_client, translated_errors, without_passwords
 
@@ -53,16 +53,22 @@ def running(node: Node) -> Iterator[Job]:
         if reproduction:
             write_record(reproduction)
         unfinished = stage_record(stage.name, params, values, digests(node.inputs(params)), node=node.id, parent=reproduction)
-        with Live(unfinished) as live, StageProgress(node.name) as progress:
-            job = Job(node, params, node.places, scratch, progress, curve=live.log)
+        with Live(unfinished) if stage.name in TRAINED else nullcontext() as live, StageProgress(node.name) as progress:
+            job = Job(node, params, node.places, scratch, progress)
+            if live:
+                job.curve = live.log
             yield job
         _check_inputs(node, scratch)
         write_json(job.output("metrics"), job.metrics)
         _COMPLETE.add(node.name)
         done = unfinished.complete(_outputs(node), job.metrics)
         write_record(done)
-        show(job, track(done))
+        show(job, track(done) if node.id or stage.name in RECORDS else "")
     finished(node.name)
+
+
+RECORDS = (*TRAINED, [*STAGES][-1])
+"""Stages that record the runs of the whole reproduction so far in MLflow: to import it takes seconds in every process."""
 
 
 def is_complete(name: str) -> bool:
@@ -125,7 +131,7 @@ def show(job: Job, run_id: str) -> None:
     try:
         figures = flatten(job.metrics).items()
         rows = [f"| {name} | {f'{value:.4g}' if isinstance(value, float) else value} |" for name, value in figures]
-        link = "MLflow does not have its run yet: `python -m flows track` records it."
+        link = "MLflow gets its run with the next training stage, or with the report; `python -m flows track` records it now."
         if run_id:
             link = f"[The run in MLflow]({run_page(run_id)})"
         page = "\n".join([link, "", "| figure | value |", "|---|---|", *rows])

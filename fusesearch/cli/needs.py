@@ -61,7 +61,7 @@ def gpu_checks(params: Params, machine: Machine, root: Path) -> Iterator[Check]:
     longest = params.agent.max_context_tokens + params.agent.max_new_tokens
     longest = min(longest, options.max_model_len or longest, model.positions)  # where a message is cut
     if verl:
-        yield from verl_memory(params, model, machine.memory, machine.host, root)
+        yield from verl_memory(params, model, machine.memory, root)
     else:
         yield _step_memory(params, model, machine, "grpo", "agent.max_context_tokens", longest, share)
     if ranks > 1:

@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from fusesearch.agents.models.base import Model, Sampling
 from fusesearch.agents.models.loading import load_model
 from fusesearch.core.caches import Caches
-from fusesearch.core.config import Compute, as_recorded
+from fusesearch.core.config import Compute
 from fusesearch.core.digests import digest
 from fusesearch.core.errors import ConfigError, RepositoryError
 from fusesearch.core.schema import Score, Trajectory
@@ -139,9 +139,8 @@ class GridRun:
         for cell in self.cells:
             self._check_settings(cell)
         facts = {name: prepared.facts for name, prepared in self._benchmarks.items()}
-        write_json(
-            self.out / MANIFEST, as_recorded(Manifest(grid=grid, benchmarks=facts, cells=self.cells, revision=_revision()))
-        )
+        manifest = Manifest(grid=grid, benchmarks=facts, cells=self.cells, revision=_revision())
+        write_json(self.out / MANIFEST, manifest.model_dump(mode="json"))
 
     @property
     def episodes(self) -> int:
@@ -268,7 +267,7 @@ class GridRun:
         asked = {"model", "checkpoint", "tool_format", "temperature", "top_p", "extra_body"}
         asked |= {"dtype"} if cell.model and self._endpoint(cell).checkpoint else set()
         model = self._endpoint(cell).model_dump(mode="json", include=asked) if cell.model else None
-        limits = {"agent": as_recorded(self.grid.agent), "tools": as_recorded(self.grid.tools)}
+        limits = {name: getattr(self.grid, name).model_dump(mode="json") for name in ("agent", "tools")}
         names = {"model": "", **cell.model_dump(exclude_defaults=True)}
         return {**names, "endpoint": model, **limits, "seed": self.grid.seed}
 

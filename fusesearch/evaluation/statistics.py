@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # NumPy and SciPy are imported where something is measured: `
     Array = NDArray[np.float64]
 
 LEVEL = 0.05
-"""Significance level of the tests after Holm's correction."""
+"""Significance level of the tests after Holm's correction; intervals leave as much outside, so they are 95% intervals."""
 
 LEAST_SEEDS = 3
 """With fewer, nothing is decided about two ways to train: the test finds more than its level allows."""
@@ -253,12 +253,12 @@ class Difference(Record):
         return self.p_holm is not None and self.p_holm < LEVEL
 
 
-def measure(arm: Seeds, statistic: Statistic, *, confidence: float = 0.95) -> Measured | None:
+def measure(arm: Seeds, statistic: Statistic) -> Measured | None:
     """The figure over all seeds of an arm; ``None`` where it is undefined."""
-    return _measured(_cells(arm, statistic), statistic.figure, confidence)
+    return _measured(_cells(arm, statistic), statistic.figure)
 
 
-def difference(first: Seeds, second: Seeds, statistic: Statistic, *, confidence: float = 0.95) -> Measured | None:
+def difference(first: Seeds, second: Seeds, statistic: Statistic) -> Measured | None:
     """``first - second``, paired over the seeds and instances that both have; ``None`` where they share none."""
     left, right = _cells(first, statistic), _cells(second, statistic)
     cells = {key: (*left[key], *right[key]) for key in left if key in right}
@@ -267,15 +267,13 @@ def difference(first: Seeds, second: Seeds, statistic: Statistic, *, confidence:
     def figure(sums: Array) -> Array:
         return statistic.figure(sums[..., :width]) - statistic.figure(sums[..., width:])
 
-    return _measured(cells, figure, confidence)
+    return _measured(cells, figure)
 
 
 def compare(
     arms: Mapping[str, Seeds],
     pairs: Sequence[tuple[str, str]],
     figures: Mapping[str, Statistic],
-    *,
-    confidence: float = 0.95,
 ) -> list[Difference]:
     """The differences of all pairs (first, second) in all figures, by name; Holm's correction is over the pairs of a figure.
 
@@ -285,7 +283,7 @@ def compare(
     for metric, statistic in figures.items():
         rows = []
         for first, second in pairs:
-            own = difference(arms[first], arms[second], statistic, confidence=confidence)
+            own = difference(arms[first], arms[second], statistic)
             if own is None:
                 continue
             error = own.spread.error if own.spread else None
@@ -329,9 +327,7 @@ def spread_of(values: Array) -> Spread | None:
     return Spread(seeds, instances, by_instance, instances * float(rows.var(ddof=1)), residual)
 
 
-def _measured(
-    cells: Mapping[tuple[int, str], Sequence[float]], figure: Callable[[Array], Array], confidence: float
-) -> Measured | None:
+def _measured(cells: Mapping[tuple[int, str], Sequence[float]], figure: Callable[[Array], Array]) -> Measured | None:
     """The table (seeds, instances, components) has zeros for absent cells: they take part in no sum, and their pseudo-value is
     the figure itself, so they do not add to the spread.
     """
@@ -355,7 +351,7 @@ def _measured(
     if spread is None:
         return Measured(value, None, None, None, len(seeds), len(instances), by_seed)
     error = spread.error
-    half = error.quantile((1 - confidence) / 2) * error.size
+    half = error.quantile(LEVEL / 2) * error.size
     return Measured(value, value - half, value + half, error.p(value), len(seeds), len(instances), by_seed, spread)
 
 

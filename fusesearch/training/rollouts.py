@@ -40,15 +40,11 @@ LOGGED = (
 
 @dataclass(frozen=True)
 class Batch:
-    """The rollouts of a step: columns as :func:`columns_of` makes them, scores, and ``figures`` for the training curve.
-
-    ``done`` is when they were made, in seconds since 1970.
-    """
+    """The rollouts of a step: columns as :func:`columns_of` makes them, scores, and ``figures`` for the training curve."""
 
     columns: dict[str, list[Any]]
     scores: list[Score]
     figures: dict[str, float] = field(default_factory=dict)
-    done: float = 0.0
 
 
 @dataclass(frozen=True)

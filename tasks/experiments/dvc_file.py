@@ -43,8 +43,9 @@ def write_dvc_files() -> None:
 
 
 def all_nodes(params: Params) -> list[Node]:
-    """The nodes of all experiments, by id, without the main pipeline's."""
-    rows = (row for name in experiment_names() for row in plan(load_experiment(name), params))
+    """The nodes of all experiments that are not finished, by id, without the main pipeline's."""
+    unfinished = (row for row in map(load_experiment, experiment_names()) if not row.finished)
+    rows = (row for experiment in unfinished for row in plan(experiment, params))
     return sorted((node for node in nodes_of(rows) if node.id), key=lambda node: node.id)
 
 

@@ -81,7 +81,7 @@ def ids(stage: str, params: Params) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in STAGES:
         if name in ups:
-            values = STAGES[name].values(params, recorded=True)
+            values = STAGES[name].values(params)
             found[name] = f"{name}-{digest(name, values, {up: found[up] for up in ups[name]})[:8]}"
     return found
 

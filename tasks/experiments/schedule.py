@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,8 +32,6 @@ LOG_BYTES = 20_000
 TASK_BYTES = 3_000_000_000
 """Memory of one task besides its model: PyTorch, the trainer, a batch of nano's episodes."""
 
-_COUNTS = re.compile(r"(\d+) of (\d+)\s*$", re.M)
-
 
 @dataclass
 class ExperimentTask:
@@ -58,9 +55,11 @@ class ExperimentTask:
 def check(experiment: Experiment, seeds: Sequence[int] | None = None) -> None:
     """Find mistakes that would otherwise fail only when results are written, after hours.
 
-    Raises :class:`ConfigError` for a seed that the experiment lacks, an unknown metric or figure, or a row that the paper's
-    table lacks, :class:`ArtifactError` if the table is missing.
+    Raises :class:`ConfigError` for an experiment that is finished, a seed that it lacks, an unknown metric or figure, or a row
+    that the paper's table lacks, :class:`ArtifactError` if the table is missing.
     """
+    if experiment.finished:
+        raise ConfigError(f"{experiment.name} is finished: its params and code are those of `git checkout {experiment.finished}`")
     if unknown := set(seeds or []) - set(experiment.seeds):
         path = experiment.folder / FILE
         raise ConfigError(f"seed {', '.join(map(str, sorted(unknown)))} is not among the seeds of {path}: add it there")
@@ -169,9 +168,3 @@ def end_of(log: Path) -> str:
     with log.open("rb") as handle:
         handle.seek(max(0, log.stat().st_size - LOG_BYTES))
         return handle.read().decode("utf-8", errors="replace")
-
-
-def counts_in(text: str) -> tuple[int, int] | None:
-    """The last ``12 of 50`` that a stage printed."""
-    found = _COUNTS.findall(text)
-    return (int(found[-1][0]), int(found[-1][1])) if found else None

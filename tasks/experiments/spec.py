@@ -64,6 +64,7 @@ class PaperTable(Section):
     table: str = Field(description="file in experiments/reference")
     where: dict[str, str] = Field(default_factory=dict, description="columns that select the rows for all arms")
     caption: str = ""
+    finished: str = Field("", description="the tag at which its code and params are; such an experiment is not run again")
     notes: list[str] = Field(default_factory=list, description="what to know about the table before comparing, a sentence each")
 
 
@@ -74,6 +75,7 @@ class Experiment(Section):
     title: str
     question: str
     hypothesis: str
+    finished: str = Field("", description="the tag at which its code and params are; such an experiment is not run again")
     notes: list[str] = Field(default_factory=list, description="what a reader must know about the experiment's history")
     paper: PaperTable | None = None
     set: dict[str, Any] = Field(default_factory=dict, description="params by dotted key, for all arms; an arm's own win")

@@ -18,7 +18,8 @@ from fusesearch.evaluation.metrics import aggregate
 from fusesearch.evaluation.results import SCORES
 from fusesearch.reporting.curves import read_curve
 from fusesearch.reporting.inputs import by_arm
-from tasks.running.record import RunRecord, find_record, is_unchanged
+from tasks.checkpoints import times_of
+from tasks.running.record import RunRecord, find_record, is_unchanged, records
 from tasks.tracking.datasets import dataset_input, register
 from tasks.tracking.store import locked_client, tracking_uri
 
@@ -50,7 +51,9 @@ logger = logging.getLogger(__name__)
 
 
 def track(record: RunRecord) -> str:
-    """Make or complete the run of a record. Never raises: if MLflow is away, it logs one warning.
+    """Make or complete the run of a record, and those of earlier stages of its reproduction that are not recorded yet.
+
+    Never raises: if MLflow is away, it logs one warning.
 
     Returns:
         the run's id, or "" if the run is not recorded yet.
@@ -58,7 +61,11 @@ def track(record: RunRecord) -> str:
     uri = tracking_uri()
     try:
         with locked_client(uri) as client:
-            return Projection(client).track(record)
+            projection = Projection(client)
+            for earlier in records() if record.kind == "stage" and record.parent else ():
+                if earlier.parent == record.parent and earlier.key != record.key:
+                    projection.track(earlier)
+            return projection.track(record)
     except (FusesearchError, ModuleNotFoundError) as error:  # the extra with MLflow may not be installed
         logger.warning("%s: %s is not recorded yet; `python -m flows track` does it later", error, record.name)
         return ""
@@ -105,7 +112,8 @@ class Projection:
         for path in outputs:
             if path.name == "curve.csv":
                 prefix = f"{path.parent.name.partition('-')[0]}/" if record.kind == "arm" else ""
-                self._points(run, curve_points(path, prefix), record)
+                for file in filter(Path.is_file, (path, times_of(path))):
+                    self._points(run, curve_points(file, prefix), record)
             elif path.name == SCORES:
                 self._evaluated(run, record, path)
             elif path.name == "checkpoint" and record.kind == "stage":

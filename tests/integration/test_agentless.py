@@ -1,8 +1,5 @@
 """Agentless over a real git repository with the real parsing of replies: what it asks, what it answers, how it ends."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.core.config import Agent
@@ -190,22 +187,3 @@ async def test_requests_stay_below_the_context(repository, tmp_path):
     assert all(len(prompt) < 4 * agent.max_context_tokens for _, prompt in asked)
     assert "not shown)" in asked[1][1]
     assert "more files are not shown" in asked[1][1]
-
-
-PIECES = st.sampled_from(
-    [
-        "```", "\n", "shop/basket.py", "function: ", "Basket", "line: 10", "class: ", ".", "/", "tools/", "<think>",
-        "variable: RATE",
-    ]
-)  # fmt: skip
-
-
-@settings(max_examples=40)
-@given(st.lists(st.lists(PIECES | st.text(max_size=4), max_size=12).map("".join), min_size=1, max_size=6))
-async def test_any_replies_lead_to_an_end_within_bounds(repository, texts):
-    model = ScriptedModel(lambda messages: texts[len(messages[-1].content) % len(texts)])
-    trajectory = await localized(repository, model, Settings(irrelevant_folders=True))
-    assert trajectory.error is None
-    assert len(trajectory.turns) <= 2 + 2 * Settings().attempts
-    for location in trajectory.answer.modify if trajectory.answer else []:
-        assert location.path in FILES

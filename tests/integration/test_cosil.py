@@ -1,8 +1,6 @@
 """CoSIL over a real git repository: what it asks of files and functions, what its calls show, what is pruned, how it ends."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls
@@ -272,22 +270,3 @@ async def test_methods_of_a_class_are_listed_with_their_lines(repository):
         ["shop/basket.py:6", "shop/basket.py:9"],
     )
     assert tools.neighbours() == (["shop/prices.py::price_of"], [])
-
-
-NAMES = ["get_code_of_class(", "get_code_of_file_function(", "exit", "'shop/basket.py'", "'Basket'", "shop/prices.py"]
-PIECES = st.sampled_from([*NAMES, "(", ")", ",", "```", "\n", "True", "function: ", "<tool_call>", "::"])
-TEXTS = st.lists(PIECES | st.text(max_size=4), max_size=12).map("".join)
-
-
-@settings(max_examples=40)
-@given(st.lists(TEXTS, min_size=1, max_size=6))
-async def test_any_replies_lead_to_an_end_within_bounds(repository, texts):
-    model, _ = scripted(call=None, start="", rank=texts[0], prune=texts[-1])
-    plain = model._script
-    model._script = lambda messages: (
-        texts[len(messages) % len(texts)] if MARKS["call"] in messages[-1].content else plain(messages)
-    )
-    trajectory = await localized(repository, model)
-    assert trajectory.error is None
-    assert len(trajectory.turns) <= 5 + 2 * Settings().max_calls
-    assert all(location.path in FILES for location in trajectory.answer.modify)

@@ -48,16 +48,11 @@ OVERFLOWS = [
     (400, "input length and `max_tokens` exceed context limit: 198000 + 2048 > 200000", None),
     (400, "The input token count (1048677) exceeds the maximum number of tokens allowed (1048576).", None),
     (422, "`inputs` tokens + `max_new_tokens` must be <= 4096", None),
-    (400, "Please reduce the length of the messages or completion.", "context_length_exceeded"),
-    (400, "Input is too long for requested model.", None),
     (413, "Payload refused", None),
     (400, "This model's maximum context length is 8192 tokens.", None),
-    (400, "The decoder prompt (length 12345) is longer than the maximum model length of 8192.", None),
     (400, "the request exceeds the available context size, try increasing it", None),
     (500, "the request exceeds the available context size, try increasing it", None),
     (400, "Range of input length should be [1, 98304]", None),
-    (400, "max_tokens=8192 cannot be greater than max_model_len=4096.", None),
-    (400, "This model's maximum prompt length is 131072 but the request contains 140000 tokens.", None),
     (400, "anything", "context_length_exceeded"),
 ]
 
@@ -272,11 +267,9 @@ NULLS = [
         "string', 'input': None}",
     ),
     (400, "Invalid value for 'content': expected a string, got null."),
-    (400, "None is not of type 'string' - 'messages.2.content'"),
     (422, "Failed to deserialize the JSON body: messages[2].content: invalid type: null, expected a string"),
     (400, 'can only concatenate str (not "NoneType") to str'),
     (500, "litellm.InternalServerError: OpenAIException - 'dict object' has no attribute 'content'"),
-    (500, 'TypeError: can only concatenate str (not "NoneType") to str'),
 ]
 
 
@@ -303,23 +296,6 @@ async def test_a_failure_of_the_server_s_own_is_asked_again_whatever_it_says(ser
     endpoint = server(refusal(500, "'NoneType' object has no attribute 'put'"), ok())
     assert (await ask(endpoint)).text == "fine"
     assert len(endpoint.requests) == 2
-
-
-async def test_a_request_that_a_server_finds_invalid_is_not_sent_again_whatever_its_status(server):
-    endpoint = server(
-        refusal(500, "1 validation error:\n  {'type': 'missing', 'loc': ('body', 'messages'), 'msg': 'Field required'}")
-    )
-    with pytest.raises(ModelUnavailable, match=r"refuses the request .*Field required"):
-        await ask(endpoint)
-    assert len(endpoint.requests) == 1
-
-
-async def test_a_server_that_refuses_its_own_reasoning_does_not_get_it_back(server):
-    endpoint = server(refuses(lambda sent: "reasoning" in sent["messages"][-1], "reasoning: Extra inputs are not permitted"))
-    reply = await ask(endpoint, [*CHAT, Message(role="assistant", content="x", extra={"reasoning": "y", "other": "z"})])
-    assert "reasoning" not in endpoint.requests[-1]["messages"][-1]
-    assert endpoint.requests[-1]["messages"][-1]["other"] == "z"
-    assert reply.changes == ["without reasoning"]
 
 
 @pytest.mark.parametrize(
@@ -386,7 +362,6 @@ async def test_an_error_in_a_reply_of_status_200_is_an_error(server, error, outc
         ({"detail": "a"}, ("a", "", "")),
         ({"object": "error", "message": "a"}, ("a", "", "")),
         ("text", ("text", "", "")),
-        ([], ("[]", "", "")),
         (None, ("None", "", "")),
     ],
 )

@@ -87,7 +87,7 @@ WELL_FORMED = st.builds(
 TEXT = st.lists(WELL_FORMED | st.sampled_from(PIECES) | st.text(max_size=4), max_size=12).map("".join)
 
 
-@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4 * settings.default.max_examples, suppress_health_check=list(HealthCheck))
 @given(st.lists(TEXT, max_size=3))
 async def test_no_text_leads_out_or_breaks_an_episode(place, replies):
     trajectory = await run(place, replies, issue="".join(replies))

@@ -113,15 +113,6 @@ async def test_an_endpoint_that_is_down_is_unavailable():
         await model.complete(CHAT, [], SAMPLING)
 
 
-async def test_a_late_reply_counts_as_a_dropped_one(endpoint):
-    def late(_):
-        time.sleep(0.5)
-        return ok("late")
-
-    server = endpoint(late, ok("in time"))
-    assert (await ask(server, timeout_seconds=0.2)).text == "in time"
-
-
 async def test_a_server_that_is_too_slow_is_asked_twice_and_the_error_says_what_to_do(endpoint):
     """Each further try would find it busy with the ones before, for many times the limit."""
 
@@ -163,19 +154,6 @@ async def test_a_server_that_refuses_tools_gets_them_as_hermes_text(endpoint):
     assert json.dumps(TOOLS[0]["function"]) in rows[0]["content"]
     assert rows[2]["content"].count("<tool_call>") == 2
     assert rows[3]["content"] == "<tool_response>\none\n</tool_response>\n<tool_response>\ntwo\n</tool_response>"
-
-
-async def test_requests_in_flight_while_the_format_changes_all_succeed(endpoint):
-    server = endpoint(lambda sent: refusal(400, "no tools here") if "tools" in sent else ok())
-    model = OpenAICompatibleModel("m", server.url, retries=0)
-    replies = await asyncio.gather(*(model.complete(CHAT, TOOLS, SAMPLING) for _ in range(16)))
-    await model.close()
-    assert {reply.text for reply in replies} == {"fine"}
-
-
-async def test_native_stays_native_when_asked(endpoint):
-    with pytest.raises(ModelUnavailable, match="no tools here"):
-        await ask(endpoint(refusal(400, "no tools here")), tool_format="native")
 
 
 async def test_lone_surrogates_and_missing_usage_do_no_harm(endpoint):

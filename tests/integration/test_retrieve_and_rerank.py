@@ -49,7 +49,8 @@ FILES = {
 
 def made(name, tmp_path, reply=None, **agent):
     model = ScriptedModel(reply) if reply else None
-    return make_localizer(name, Setup(model, Agent(**{"encoder": shared_encoder(), **agent}), caches=Caches(tmp_path)))
+    agent = Agent(**{"options": {"encoder": shared_encoder()}, **agent})
+    return make_localizer(name, Setup(model, agent, caches=Caches(tmp_path)))
 
 
 def instance(issue=ISSUE):
@@ -176,8 +177,8 @@ async def test_the_prefix_is_the_encoders_own_or_the_given_one(repository, tmp_p
     embed = encoders.Encoder.embed
     monkeypatch.setattr(encoders.Encoder, "embed", lambda self, texts: queries.append(texts[-1]) or embed(self, texts))
     own = str(tiny_encoder(tmp_path / "encoder", prefix="Find: "))
-    for given, prefix in ((None, "Find: "), ("", ""), ("Query: ", "Query: ")):
-        await made("swerank-embed", tmp_path, encoder=own, query_prefix=given).localize(instance(), repository)
+    for given, prefix in (({}, "Find: "), ({"query_prefix": ""}, ""), ({"query_prefix": "Query: "}, "Query: ")):
+        await made("swerank-embed", tmp_path, options={"encoder": own, **given}).localize(instance(), repository)
         assert queries[-1] == prefix + ISSUE
 
 
@@ -191,12 +192,12 @@ async def test_an_encoder_that_fails_is_an_error_and_no_answer(repository, tmp_p
 
 
 async def test_without_an_encoder_nothing_starts(repository, tmp_path):
-    with pytest.raises(ConfigError, match="needs an encoder"):
-        made("swerank-embed", tmp_path, encoder="")
+    with pytest.raises(ConfigError, match=r"needs --encoder \(agent.options"):
+        made("swerank-embed", tmp_path, options={"encoder": ""})
     with pytest.raises(ArtifactError, match="is missing"):
-        await made("swerank-embed", tmp_path, encoder=str(tmp_path / "gone")).localize(instance(), repository)
+        await made("swerank-embed", tmp_path, options={"encoder": str(tmp_path / "gone")}).localize(instance(), repository)
     for options in ({"localizer": "swerank-embed"}, {"localizer": "bm25", "encoder": "x"}, {"encoder": "x"}):
-        with pytest.raises(OptionError, match="encoder: is for the localizers swerank"):
+        with pytest.raises(OptionError, match=r"encoder: (swerank-embed needs one|is for swerank and swerank-embed alone)"):
             SearchOptions(**options)
 
 
@@ -214,7 +215,8 @@ def test_the_commands_take_an_encoder(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     (kept,) = read_trajectories(next((tmp_path / "out/cells").iterdir()) / "trajectories.jsonl")
     assert (kept.stop, len(kept.answer.functions)) == ("answer", 15)
-    assert json.loads(next((tmp_path / "out/cells").glob("*/settings.json")).read_text())["agent"]["encoder"] == shared_encoder()
+    settings = json.loads(next((tmp_path / "out/cells").glob("*/settings.json")).read_text())
+    assert settings["agent"]["options"] == {"encoder": shared_encoder()}
 
 
 PATCH = (

@@ -37,7 +37,7 @@ async def test_a_search_writes_into_the_users_cache_alone(name, tmp_path, monkey
     reply = json.dumps({"code_info_list": [{"keyword": "shorten", "file_path": ""}]})
     if name == "locagent":
         reply = format_calls([("search_entity", {"terms": ["shorten"]})])
-    agent = Agent(max_turns=3, encoder=shared_encoder())
+    agent = Agent(max_turns=3, options={"encoder": shared_encoder()})
     searcher = Searcher(name, ScriptedModel(lambda messages: reply) if asks_model(name) else None, agent, Tools())
     for working_directory in ("here", "searched"):
         monkeypatch.chdir(tmp_path / working_directory)

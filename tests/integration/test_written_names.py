@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.evidence.released import claims_of_file
 from fusesearch.agents.parsing import format_answer, parse_answer
 from fusesearch.code.entities import Entities
 from fusesearch.code.functions import function_spans
@@ -14,7 +15,6 @@ from fusesearch.code.names import Claim, Namer, file_named, functions_named, loc
 from fusesearch.code.naming import spelled
 from fusesearch.code.outline import outline
 from fusesearch.core.schema import Answer, Location
-from fusesearch.evaluation.published.claims import claims_of_file
 from fusesearch.localizers.fenced import read_named, read_paths
 from fusesearch.localizers.locagent import read_answer
 from fusesearch.localizers.located import with_lines

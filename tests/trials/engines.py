@@ -99,7 +99,7 @@ def by_verl(given: Setting) -> list[Row]:
     from verl.experimental.agent_loop.agent_loop import AgentLoopWorker
     from verl.utils.dataset.rl_dataset import RLHFDataset, collate_fn
 
-    from fusesearch.training.engines.rows import write_rows
+    from fusesearch.training.engines.verl_files import write_rows
 
     where = given.where
     rows = Path(where["cache"]) / "rows.parquet"

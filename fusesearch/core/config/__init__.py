@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fusesearch.core.config.data import BenchmarkSource, Criteria, Filter, GitHubSource, GitSource, Mine, Split
-    from fusesearch.core.config.episodes import Evaluate, Name, Report, Subject
+    from fusesearch.core.config.episodes import Evaluate, Name, Subject
     from fusesearch.core.config.params import Params, load_params, overlay, parse_params, read_mapping, section_of
     from fusesearch.core.config.searching import Agent, Tools
-    from fusesearch.core.config.section import RECORDED, SCHEMA, Section, as_recorded, parse_section
+    from fusesearch.core.config.section import Section, parse_section
     from fusesearch.core.config.training import (
         Base,
         Compute,
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "RECORDED",
-    "SCHEMA",
     "Agent",
     "Base",
     "BenchmarkSource",
@@ -50,7 +48,6 @@ __all__ = [
     "ModelSection",
     "Name",
     "Params",
-    "Report",
     "Rewarded",
     "RolloutSearch",
     "Section",
@@ -62,7 +59,6 @@ __all__ = [
     "Teacher",
     "Tools",
     "Validation",
-    "as_recorded",
     "load_params",
     "overlay",
     "parse_params",

@@ -36,18 +36,13 @@ class GitHubSource(Section):
     )  # fmt: skip
     since: date | None = Field(None, description="only pull requests merged, and questions asked, since this day, in quotes")
     comments: bool = Field(False, description="add the comments made before the first commit to the text of the issue")
-    budget: int | None = Field(None, ge=60, description="most GraphQL points per run; null: no limit")
-    max_wait: float = Field(
-        3700.0, ge=0, description="most seconds to wait for a rate limit; a longer wait ends the run, which keeps its rows"
-    )
-    retry_seconds: float = Field(1.0, ge=0, description="pause after a failed request, doubled with each failure")
-    retries: int = Field(10, ge=0, description="further tries of a failed request, not counting waits for rate limits")
     api_url: str = Field("", description="address of the API; empty: GITHUB_API_URL, else https://api.github.com")
     clone_url: str = Field("https://github.com/{repo}.git", description="address of a repository for git")
-    token_env: str = Field("GITHUB_TOKEN", description="environment variable with one token, or several separated by commas")
-    app_id: int | None = Field(None, description="id of a GitHub App, to use instead of tokens")
-    app_installation: int | None = Field(None, description="id of the App's installation")
-    app_key: Path | None = Field(None, description="file with the App's private key")
+    token_env: str = Field(
+        "GITHUB_TOKEN",
+        description="environment variable with the token; a GitHub App is named by GITHUB_APP_ID, GITHUB_APP_INSTALLATION_ID "
+        "and GITHUB_APP_KEY, the file with its private key",
+    )
 
 
 class GitSource(Section):
@@ -82,7 +77,9 @@ class Mine(Section):
         ["faults"], min_length=1, description="synthetic: what is made of a package: planted faults, questions, or both"
     )
     questions_per_repository: int = Field(40, ge=1, description="synthetic: most questions kept per repository")
-    packages: list[str] = Field(default_factory=list, description="synthetic: packages, each one repository")
+    packages: list[str] = Field(
+        default_factory=list, description="synthetic: packages, each one repository, and files (.txt) with one a line"
+    )
     per_repository: int = Field(60, ge=1, description="synthetic: most pairs kept per repository")
     attempts_per_repository: int = Field(400, ge=1, description="synthetic: most mutants tried per repository")
     seconds_per_repository: float = Field(600.0, gt=0, description="synthetic: most processor seconds per repository")
@@ -98,8 +95,6 @@ class Filter(Section):
     min_issue_chars: int = Field(
         NO_PRESET["min_issue_chars"], ge=0, description="least characters of an issue, after stripping white space"
     )
-    max_issue_chars: int = Field(20_000, ge=1)
-    max_patch_chars: int = Field(1_000_000, ge=1)
     max_files: int = Field(NO_PRESET["max_files"], ge=1, description="files a patch may touch")
     single_file: bool = Field(False, description="keep only pairs that modify exactly one file of code")
     near_duplicate: float | None = Field(

@@ -14,6 +14,8 @@ from fusesearch.core.storage import Progress
 
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w-]{0,99}/(?!\.{1,2}\Z)[\w.-]{1,100}", re.ASCII)
 """``owner/name``."""
+TRIES = 3
+"""How often a remote is asked that fails."""
 
 
 class Mined(NamedTuple):

@@ -22,10 +22,9 @@ from fusesearch.code.functions import spans_of
 from fusesearch.code.kinds import is_code
 from fusesearch.code.spans import is_python
 from fusesearch.core.config import Agent, Section
-from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Answer, Instance
 from fusesearch.core.stopping import checked, in_thread
-from fusesearch.localizers.base import BaseLocalizer, Setup
+from fusesearch.localizers.base import BaseLocalizer
 from fusesearch.localizers.direct import DirectLocalizer, as_answer, readable_source
 from fusesearch.localizers.prompting import MIN_ROOM, AskingLocalizer, Interview, room
 from fusesearch.localizers.swerank.encoder import encoder_named
@@ -37,7 +36,6 @@ FILES, FUNCTIONS = 10, 15
 MAX_FILE_BYTES = 1_000_000
 UNREADABLE = "unreadable"
 """In ``extra`` of a turn whose reply named no candidate, so that its window stayed as it was."""
-NO_ENCODER = "swerank needs an encoder: give --encoder (agent.encoder), a folder or a name on the Hugging Face hub"
 _IDENTIFIER = re.compile(r"\[(\d+)\]")
 
 
@@ -76,7 +74,7 @@ def retrieve(
 
     ``cache`` is the folder of vectors. Raises as :func:`encoder_named` and :meth:`Encoder.embed`.
     """
-    encoder = encoder_named(agent.encoder)
+    encoder = encoder_named(agent.options["encoder"])
     found = list(candidates_of(repository)) if issue.strip() else []
     if not found:
         return []
@@ -86,7 +84,7 @@ def retrieve(
             on_event("index", {"done": done, "total": total})
 
     vectors = vectors_of([one.text for one in found], encoder, cache, embedding)
-    prefix = encoder.prefix if agent.query_prefix is None else agent.query_prefix
+    prefix = agent.options.get("query_prefix", encoder.prefix)
     cosines = vectors @ encoder.embed([prefix + issue])[0]
     distinct: dict[str, Candidate] = {}
     for number in np.argsort(-cosines, kind="stable"):
@@ -96,11 +94,6 @@ def retrieve(
 
 class _Retrieving(BaseLocalizer):
     settings = Settings()
-
-    def __init__(self, setup: Setup) -> None:
-        super().__init__(setup)
-        if not self.agent.encoder:
-            raise ConfigError(NO_ENCODER)
 
     def retrieve(self, issue: str, repository: Repository) -> list[Candidate]:
         """As :func:`retrieve`."""

@@ -8,7 +8,6 @@ from markupsafe import Markup
 
 from fusesearch.evaluation.metrics import METRICS
 from fusesearch.reporting.experiment.results import (
-    ORDERINGS,
     PAGE,
     POOLED,
     Results,
@@ -46,13 +45,12 @@ def page(results: Results, trained: Collection[str]) -> Page:
 
 
 def overview(every: Sequence[Results]) -> str:
-    """The Markdown page over all experiments: the verdict on each claim, and which orderings of the papers hold here."""
+    """The Markdown page over all experiments: what came out, and the verdict on each claim."""
     claims = [(results, claim) for results in every for claim in results.claims]
     rows = [
         Row([results.title, claim.verdict, claim.sentence, "yes" if claim.paper else ""], link=results.experiment)
         for results, claim in claims
     ]
-    power = [Row([results.title, *cells]) for results in every for cells in _power(results)]
     came_out = [
         Row([results.title, _link(results), str(len(results.arms)), ", ".join(map(str, results.measured_seeds)), results.summary])
         for results in every
@@ -69,14 +67,12 @@ def overview(every: Sequence[Results]) -> str:
         Section(
             "Claims", [_CLAIMS], [Table("Every claim", ["Experiment", "Verdict", "In numbers", "Stated by the paper"], rows)]
         ),
-        Section("Orderings of the papers", [_ORDERINGS], [_all_orderings(every)]),
-        Section("Power", [POWER_NOTE], [Table("By pair of arms", ["Experiment", *_POWER_HEADER], power)]),
     ]
     filled = [part for part in sections if any(table.rows for table in part.tables)]
     return Page("Results of the experiments", filled, footer=[("Written by", OVERVIEW_BY)]).render("md")
 
 
-OVERVIEW_BY = "python -m tasks.experiments.rebuild"
+OVERVIEW_BY = "python -m flows experiment run"
 DIFFERENCES_NOTE = (
     "The arm further down minus the one further up, over seeds and instances that both have. A star marks p below 0.05 in the "
     "test over at least three seeds and the instances, after Holm's correction over the pairs of a metric; p is in "
@@ -95,11 +91,6 @@ _WORDS = (
 _CLAIMS = (
     "Each experiment corrects over its own claims, not over those of all. What several of them compare on the same runs, such as "
     "SFT + RL with SFT, stands in each with another p for that reason, and over more seeds in some."
-)
-_ORDERINGS = (
-    "Every pair of arms that the paper's table orders, in every metric that both have but seconds. `holds` and `reversed` are "
-    "decided by the test over seeds and instances after Holm's correction over the pairs of a metric; the others are undecided, "
-    "and half of them would point the paper's way if nothing differed. Experiments beside one table share orderings."
 )
 POWER_NOTE = (
     "The true difference that about four of five such experiments would find (with three seeds, seven of ten): with as many "
@@ -163,7 +154,7 @@ def _power(results: Results) -> Iterator[list[str]]:
 
 def _notes(results: Results, trained: Collection[str]) -> Iterator[str]:
     yield (
-        f"Brackets are {results.confidence:.0%} intervals over instances and seeds, both taken as drawn at random. Pooled figures"
+        "Brackets are 95% intervals over instances and seeds, both taken as drawn at random. Pooled figures"
         " sum counts over episodes, as the FuseSearch tables do. Episodes that the infrastructure broke have no score and are "
         "counted as errored. The paper's models, instances and machines are others: what can be compared is which arm is ahead."
     )
@@ -202,18 +193,3 @@ def _of_the_pipeline(results: Results, trained: Collection[str]) -> list[str]:
 def _link(results: Results) -> str:
     missing = f", {len(results.missing)} runs missing" if results.missing else ""
     return Markup(f"[{results.experiment}]({results.experiment}/{PAGE}){missing}")  # noqa: S704 - a folder's checked name
-
-
-def _all_orderings(every: Sequence[Results]) -> Table:
-    rows = []
-    for results in every:
-        for kind in ORDERINGS:
-            found = [row for row in results.differences if ordering(row) == kind]
-            if found:
-                names = []
-                for row in found:
-                    arms = results.arm(row.first).label, results.arm(row.second).label
-                    order = " > ".join(arms if (row.paper or 0) > 0 else reversed(arms))
-                    names.append(f"{METRICS[row.metric].name}: {order}")
-                rows.append(Row([results.title, kind, str(len(found)), "; ".join(names)]))
-    return Table("By what becomes of them here", ["Experiment", "Here", "Number", "The paper's orderings"], rows)

@@ -20,9 +20,6 @@ PAGE, RESULTS = "RESULTS.md", "results.json"
 
 Verdict = Literal["confirmed", "refuted", "undecided", "not measured"]
 
-ORDERINGS = ("holds", "same direction", "no difference", "other direction", "reversed")
-"""The fates of an ordering in the paper's table. The test decides the first and the last, the others are undecided."""
-
 POOLED = "f1_micro"
 """F1 over both levels, averaged as in the FuseSearch tables. They do not print it; it follows from F1 of files and functions."""
 
@@ -104,7 +101,6 @@ class Results(Record):
     seeds: list[int]
     metrics: list[str]
     primary: str
-    confidence: float = 0.95
     paper_caption: str = ""
     paper_notes: list[str] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
@@ -141,9 +137,10 @@ def read_results(folder: Path) -> Results:
 
 
 def ordering(row: Difference) -> str | None:
-    """One of :data:`ORDERINGS`, or ``None`` if the paper does not order the two.
+    """What becomes of an ordering in the paper's table, or ``None`` if the paper does not order the two.
 
-    A difference that prints as zero is "no difference", whatever the test says.
+    The test decides "holds" and "reversed"; "same direction" and "other direction" are undecided. A difference that prints as
+    zero is "no difference", whatever the test says.
     """
     if row.agrees is None:
         return None

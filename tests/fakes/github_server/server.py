@@ -26,7 +26,6 @@ TIMED_OUT = (
     "Something went wrong while executing your query. This may be the result of a timeout, or it could be a GitHub bug. "
     "Please include `7A10:2F3E:1` when reporting this issue."
 )
-SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
 
 
 @dataclass
@@ -174,14 +173,9 @@ class _Handler(Handler):
         if not allowed:
             self._limited(headers)
             return
-        variables = body["variables"]
-        repository = self.github.world.find(f"{variables.get('owner')}/{variables.get('name')}")
-        if repository and repository.heavy and variables.get("first", 0) > 30:
-            self._send(502, HTML, {"Content-Type": "text/html"})
-            return
         rate: dict[str, Any] = {"cost": points, "limit": self.github.limit, "remaining": limit.remaining, "used": 0}
         rate["resetAt"] = stamp(datetime.fromtimestamp(limit.reset, UTC))
-        self._json(200, self.github.answers.run(document, variables, rate), headers, fault)
+        self._json(200, self.github.answers.run(document, body["variables"], rate), headers, fault)
 
     def _limited(self, headers: dict[str, str]) -> None:
         message = "API rate limit already exceeded for user ID 1."
@@ -197,23 +191,11 @@ class _Handler(Handler):
         match fault:
             case "502":
                 self._send(502, HTML, {"Content-Type": "text/html"})
-            case "503 json":
-                self._json(503, {"message": "Service Unavailable"})
-            case "500 empty":
-                self._send(500, b"", {})
             case "dropped":
                 self.close_connection = True
                 self.connection.close()
-            case "html in 200":
-                self._send(200, HTML, {"Content-Type": "text/html"})
-            case "empty 200":
-                self._send(200, b"", {})
-            case "null data" if resource == "graphql":
-                self._json(200, {"data": None})
             case "timeout in 200" if resource == "graphql":
                 self._json(200, {"data": None, "errors": [{"message": TIMED_OUT}]})
-            case "403 secondary":
-                self._json(403, {"message": SECONDARY}, {"Retry-After": "1"})
             case "429 retry":
                 self._json(429, {"message": "Too many requests"}, {"Retry-After": "1"})
             case "graphql limit" if resource == "graphql":

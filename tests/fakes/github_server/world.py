@@ -108,7 +108,6 @@ class Repository:
     pulls: dict[int, Pull] = field(default_factory=dict)
     issues: dict[int, Issue] = field(default_factory=dict)
     discussions: dict[int, Issue] = field(default_factory=dict)
-    heavy: bool = False
     files: dict[str, str] = field(default_factory=dict)
     next: int = 1
     now: datetime = START

@@ -172,11 +172,6 @@ async def test_messages_of_rebuilds_what_the_model_was_given():
     assert rebuilt[7].tool_calls[0].id == rebuilt[8].tool_call_id == "call_3_0"
 
 
-async def test_messages_of_can_leave_out_the_guidance():
-    trajectory = await episode([ANSWER], guidance=3)
-    assert messages_of(trajectory, system="plain")[0].content == "plain"
-
-
 async def test_token_figures_are_of_the_last_request_and_of_all():
     script = [
         Completion(text=calls("a"), usage=Usage(prompt_tokens=10, completion_tokens=5)),
@@ -300,15 +295,6 @@ async def test_no_more_than_the_limit_run_at_once_and_jobs_are_taken_as_needed()
         done += 1
         assert taken <= done + 5
     assert (most, taken, done) == (5, 50, 50)
-
-
-async def test_stopping_early_cancels_and_awaits_the_rest():
-    ended = []
-    stream = run_episodes([sleeper(0.01), *[sleeper(30, ended)] * 5], concurrency=10)
-    assert await anext(stream) == 0.01
-    await stream.aclose()
-    assert ended == [30] * 5
-    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_a_job_that_raises_ends_the_others():

@@ -169,7 +169,8 @@ def test_every_committed_profile_loads_and_says_what_it_needs(name):
     found = report(name, machine(8, 80))
     assert {"gpu", "disk", "base checkpoint", "tokenizer"} <= set(found)
     if params.model.dtype != "float32":
-        assert {"sft memory", "grpo memory", "vllm memory", "sft hours", "grpo hours"} <= set(found)
+        served = {"vllm memory"} if params.grpo.engine == "trl" else set()  # veRL's servers are its own
+        assert {"sft memory", "grpo memory", "sft hours", "grpo hours"} | served <= set(found)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +179,8 @@ def test_every_committed_profile_loads_and_says_what_it_needs(name):
 )
 def test_profiles_fit_on_the_machines_they_are_for(name, gpus, gib):
     found = report(name, machine(gpus, gib))
-    assert all(found[row].ok for row in ("gpu", "sft memory", "grpo memory", "vllm memory"))
+    assert all(found[row].ok for row in ("gpu", "sft memory", "grpo memory"))
+    assert "vllm memory" not in found or found["vllm memory"].ok
     assert not report(name, machine(gpus, 16))["grpo memory"].ok
     assert gpus == 1 or found["host memory"].ok
 

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.core.schema import Answer, Instance, Location, Observation, ToolCall, Trajectory, Truth, Turn
@@ -313,7 +313,6 @@ TAGS = KNOWN.tags | {"details", "summary", "h3", "strong"}
 ATTRIBUTES = {name for name, _ in KNOWN.attributes} | {"role", "tabindex"}
 
 
-@settings(max_examples=60)
 @given(hostile_episodes(), st.lists(PATH, min_size=1, max_size=2), PATH)
 def test_no_text_of_an_episode_becomes_markup_and_every_call_is_there(trajectory, files, function):
     page = Page(html_of(trajectory, Truth(files=files, functions=[f"{files[0]}::{function}"])))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -125,7 +125,6 @@ def test_the_same_scores_in_both_arms_differ_by_nothing():
 answer = st.tuples(st.booleans(), st.integers(0, 3))
 
 
-@settings(max_examples=50)
 @given(st.lists(st.tuples(answer, answer), min_size=2, max_size=8))
 def test_pooled_figures_are_those_of_all_seeds_together(rows):
     by_seed = {

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.agents.models.base import Message, Sampling
@@ -39,7 +39,6 @@ def observations(data, name):
     return "\n".join(data.draw(st.lists(rows[name], max_size=4)))
 
 
-@settings(max_examples=40)
 @given(data=st.data())
 def test_every_episode_makes_new_valid_calls_within_its_number_and_ends_in_an_answer(data):
     messages = conversation(data.draw(st.sampled_from([ISSUE, "", "Crash"]) | st.text(max_size=200)))

@@ -14,7 +14,6 @@ from fusesearch.localizers.orcaloca.decomposition import PIECES_PER_REQUEST, THR
 from fusesearch.localizers.orcaloca.replies import (
     MAX_ITEMS,
     Suspect,
-    read_action,
     read_conclusion,
     read_names,
     read_scores,
@@ -88,23 +87,6 @@ def test_a_class_is_the_same_asked_for_as_a_class_or_as_a_callable():
     assert len(queue.ranked(9)) == 1
     queue.ask(callable_("Account"))
     assert len(queue.ranked(9)) == 2
-
-
-ACTIONS = st.builds(callable_, st.sampled_from("abcd"))
-
-
-@given(st.lists(st.one_of(st.tuples(ACTIONS, st.integers(1, 5)), st.none()), max_size=40))
-def test_no_action_comes_twice_and_the_order_is_the_shown_one(steps):
-    queue, popped = Queue(), []
-    for step in steps:
-        if step is not None:
-            queue.ask(*step)
-        else:
-            expected = queue.ranked(1)
-            popped.append(queue.pop())
-            assert [popped[-1]] == (expected or [None])
-    taken = [action for action in popped if action]
-    assert len({action.key for action in taken}) == len(taken)
 
 
 @pytest.mark.parametrize(
@@ -304,19 +286,3 @@ def test_any_reply_is_read_without_error_and_within_bounds(text):
     assert all(0 <= score <= 100 for score in read_scores(text, 5))
     assert len(read_scores(text, 5)) == 5
     assert all(action.name in ARGUMENTS for action in step.actions)
-
-
-@given(JSON)
-def test_an_action_that_is_read_has_all_it_needs(data):
-    action = read_action(data)
-    assert action is None or all(action.get(key) for key in ARGUMENTS[action.name][0])
-
-
-@given(
-    st.sampled_from(sorted(ARGUMENTS)),
-    st.dictionaries(st.sampled_from(["name", "file_path", "class_name", "max_depth"]), st.text(max_size=9)),
-)
-def test_any_action_means_nodes_of_the_graph(searches, name, arguments):
-    action = Action.of(name, **arguments)
-    assert all(node in searches.graph for node in searches.meaning(action).nodes)
-    assert searches.page(action).empty or searches.meaning(action).nodes

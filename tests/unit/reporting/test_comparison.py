@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fusesearch.core.config import Report
 from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.core.schema import Instance, Score, Truth
 from fusesearch.core.storage import write_instances
@@ -76,11 +75,11 @@ def test_intervals_and_tests_need_ten_instances(instances, enough):
         )
         for name, sure in (("bm25", False), ("lexical", True))
     ]
-    found = compare_cells(systems, PROTOCOLS["fusesearch"], Report(), prices={}, reference=Path("none"))
+    found = compare_cells(systems, PROTOCOLS["fusesearch"], prices={}, reference=Path("none"))
     assert (found.summary["bm25"]["file_f1"].low is not None) is enough
     assert bool(found.tests) is enough
     assert found.too_few == (0 if enough else instances)
-    text = " ".join(line for section in sections_of(found, Report(), figures=False) for line in section.text)
+    text = " ".join(line for section in sections_of(found, figures=False) for line in section.text)
     assert ("too few" in text) is not enough
 
 

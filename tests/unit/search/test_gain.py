@@ -53,11 +53,3 @@ def test_gains_follow_the_definition(turns):
             assert 0.0 <= gain_call <= gain_turn <= 1.0
             within |= entities | {file_of(entity) for entity in entities}
         seen |= within
-
-
-@given(TURNS)
-def test_a_turn_repeated_gains_nothing(turns):
-    history = History()
-    for turn in turns:
-        history.gain(turn)
-        assert all(gains == (0.0, 0.0) for gains in history.gain(turn))

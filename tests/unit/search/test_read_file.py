@@ -1,12 +1,9 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fusesearch.core.config import Tools
 from fusesearch.core.errors import ToolError
 from fusesearch.search.read_file import ReadFile, decode
 from fusesearch.search.repository import Repository
-from fusesearch.search.results import Outcome
 from fusesearch.search.ripgrep import RipgrepRun
 
 NANO = Tools(read_lines=40, line_chars=80, output_chars=1200)
@@ -109,18 +106,3 @@ def test_encodings_are_told_apart(data, text, notices):
 
 def test_a_character_torn_by_the_cut_is_not_another_encoding():
     assert decode("é".encode() * 10 + b"\xc3", "/repo/a", cut_off=True) == ("é" * 10, [])
-
-
-@given(st.binary(max_size=200), st.integers(-5, 50), st.integers(-5, 50))
-def test_any_bytes_are_shown_or_refused_in_one_line(tmp_path_factory, data, start, end):
-    repository = Repository(tmp_path_factory.mktemp("any"))
-    (repository.root / "f").write_bytes(data)
-    outcome, advice = Outcome(""), "none"
-    try:
-        outcome = read(repository, path="f", start=start, end=end)
-    except ToolError as error:
-        advice = str(error)
-    assert advice.isprintable()
-    assert len(outcome.output) <= NANO.output_chars
-    shown = [line for line in outcome.output.split("\n") if line and not line.startswith("(")]
-    assert [f"f:{line.split(chr(9))[0]}" for line in shown] == outcome.entities

@@ -1,12 +1,10 @@
 import os
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from fusesearch.core.errors import OutsideRootError, RepositoryError, ToolError
-from fusesearch.search.repository import Repository, clipped, path_order
-from tests.fakes.git import committed, git
+from fusesearch.search.repository import Repository, clipped
 
 
 @pytest.fixture
@@ -41,12 +39,6 @@ def test_one_file_has_many_spellings(tree, path):
     real = tree.resolve(path)
     assert real == tree.root / "pkg" / "core.py"
     assert tree.virtual(real) == "/repo/pkg/core.py"
-
-
-@pytest.mark.parametrize("path", ["/repo", "/repo/", "", ".", "/repo/."])
-def test_the_root_itself(tree, path):
-    assert tree.resolve(path) == tree.root
-    assert tree.virtual(tree.root) == "/repo"
 
 
 @pytest.mark.parametrize(
@@ -139,12 +131,6 @@ def test_malformed_paths_are_one_line_errors(tree, path):
     assert str(caught.value).isprintable()
 
 
-def test_a_path_has_at_most_1024_characters(tree):
-    for length, words in ((1024, "no such file"), (1025, "has 1025 characters; at most 1024")):
-        with pytest.raises(ToolError, match=words):
-            tree.resolve("x" * length)
-
-
 def test_files_are_those_a_search_finds_in_path_order(tree, outside):
     root = tree.root
     (root / ".gitignore").write_text("build/\n*.log\n!.shown\n")
@@ -172,25 +158,11 @@ def test_search_flags_are_those_that_some_shown_file_needs(tree):
     assert flags() == ["--max-filesize=16777216", "--no-ignore"]
 
 
-def test_reading_leaves_no_file_open(tree):
-    before = len(os.listdir("/proc/self/fd"))
-    for path in ("pkg/core.py", "pkg/inner/deep.py", "pkg"):
-        with suppress(ToolError):
-            tree.read_bytes(tree.resolve(path))
-    assert len(os.listdir("/proc/self/fd")) == before
-
-
 def test_names_that_are_not_valid_text_are_left_out(tree):
     with open(os.fsencode(tree.root) + b"/bad\xff.py", "wb"):
         pass
     assert all(name.isprintable() for name in tree.files())
     assert len(tree.files()) == 3
-
-
-def test_files_agree_with_git(tmp_path):
-    committed(tmp_path, dict.fromkeys(("a/z.py", "a.py", "a/b/c.py", "B.py", "é.py"), ""))
-    listed = git(tmp_path, "ls-files", "-z").split("\0")[:-1]
-    assert Repository(tmp_path).files() == sorted(listed, key=path_order)
 
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "zero"])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fusesearch.core.config import SCHEMA, Params
+from fusesearch.core.config import Params
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.overrides import override
 from fusesearch.core.storage import write_text
@@ -57,7 +57,7 @@ def test_the_base_model_that_is_read_is_the_params_own(base, read):
         (["--node=grpo-00000000"], "is not the id of a node of sft"),
         (["--node=sft-../../x"], "is not the id of a node of sft"),
         (["--node=sft-0000000"], "is not the id of a node of sft"),
-        (["--node=sft-00000000"], "params.yaml is missing or out of date"),
+        (["--node=sft-00000000"], "params.yaml is missing: run `python -m tasks.experiments.dvc_file`"),
         (["--nodes=sft-0a1b2c3d"], "unrecognized arguments"),
         (["--node=sft-0a1b2c3d", "--set=sft.epochs=2"], "unrecognized arguments"),
         (["from-base"], "unrecognized arguments"),
@@ -73,7 +73,6 @@ def test_a_wrong_command_line_is_refused_in_one_line(written, arguments, says):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"schema": SCHEMA - 1}, "missing or out of date: run `python -m tasks.experiments.dvc_file`"),
         ({"sft": {"epoch": 2}}, "params.sft.epoch: Extra inputs"),
         ({"origins": 3}, "origins"),
     ],

@@ -49,7 +49,7 @@ def test_a_row_names_what_exists():
         ("split", {"split": {"without": ["FILE"]}}),
         ("sft", {"model": {"base": "FILE"}}),
         ("evaluate", {"evaluate": {"cells": {"own": {"checkpoint": "FILE"}}}}),
-        ("evaluate", {"agent": {"encoder": "FILE"}}),
+        ("evaluate", {"agent": {"options": {"encoder": "FILE"}}}),
     ],
 )
 def test_a_file_that_params_name_is_a_dependency_and_dvc_yaml_must_have_it(tmp_path, monkeypatch, stage, params):

@@ -16,7 +16,7 @@ from fusesearch.data.sources.github.client import Api
 from fusesearch.data.sources.github.parsing import MAX_FILES, IssueText, Pull, issue_before
 from fusesearch.data.sources.github.selection import Facts
 from fusesearch.data.sources.history import Change
-from fusesearch.data.sources.mirrors import Mirror
+from fusesearch.search.clones import Clone
 
 DROPS = {
     "before_since": "merged before mine.github.since",
@@ -34,7 +34,7 @@ DROPS = {
 }
 """Why a merged pull request does not become a raw pair."""
 
-OpenMirror = Callable[[], AbstractContextManager[Mirror]]
+OpenClone = Callable[[], AbstractContextManager[Clone]]
 
 
 @dataclass
@@ -67,18 +67,18 @@ def screen(pull: Pull, since: datetime | None) -> str | None:
     return next((reason for reason, holds in tests.items() if holds), None)
 
 
-def pair(api: Api, facts: Facts, pulls: Sequence[Pull], open_mirror: OpenMirror, comments: bool) -> Paired:
+def pair(api: Api, facts: Facts, pulls: Sequence[Pull], open_clone: OpenClone, comments: bool) -> Paired:
     """Pairs of pull requests that passed :func:`screen`."""
     done = Paired()
     issues = {pull.number: texts for pull, texts in _texts(api, facts.repo, pulls, done.reasons)}
     wanted = [pull for pull in pulls if pull.number in issues]
     if not wanted:
         return done
-    with open_mirror() as mirror:
-        spans = _spans(mirror, wanted, done.reasons)
+    with open_clone() as clone:
+        spans = _spans(clone, wanted, done.reasons)
         blobs = {blob for span in spans.values() for change in span.changes for blob in (change.old, change.new)}
-        mirror.have_blobs((commit for span in spans.values() for commit in (span.base, span.end)), blobs)
-        patches = history.patches(mirror.git_dir, [(span.base, span.end) for span in spans.values()])
+        clone.have_blobs((commit for span in spans.values() for commit in (span.base, span.end)), blobs)
+        patches = history.patches(clone.git_dir, [(span.base, span.end) for span in spans.values()])
     for pull in wanted:
         if span := spans.get(pull.number):
             if (span.base, span.end) in patches:
@@ -121,7 +121,7 @@ def _issues(api: Api, repo: str, pulls: Sequence[Pull]) -> dict[str | tuple[str,
         part = asked[start : start + queries.DETAILS]
         ids = [key for key in part if isinstance(key, str)]
         links = [key for key in part if isinstance(key, tuple)]
-        data = api.graphql(*queries.details(ids, links)).data
+        data = api.graphql(*queries.details(ids, links))
         issues |= {key: node for key, node in zip(ids, data.get("nodes") or [], strict=False) if isinstance(node, dict)}
         for number, link in enumerate(links):
             found = data.get(f"i{number}") or {}
@@ -131,12 +131,12 @@ def _issues(api: Api, repo: str, pulls: Sequence[Pull]) -> dict[str | tuple[str,
     return issues
 
 
-def _spans(mirror: Mirror, pulls: Sequence[Pull], reasons: dict[int, str]) -> dict[int, Span]:
+def _spans(clone: Clone, pulls: Sequence[Pull], reasons: dict[int, str]) -> dict[int, Span]:
     """The commits of each pull request: those of the merge if its files fit, else those of its own branch."""
-    gone = mirror.have_commits(pull.merge for pull in pulls)
+    gone = clone.have_commits(pull.merge for pull in pulls)
     present = [pull.merge for pull in pulls if pull.merge not in gone]
-    parents = {commit.id: commit.parents for commit in history.commits(mirror.git_dir, present).values()}
-    before = history.resolve(mirror.git_dir, (f"{pull.merge}~{pull.commits}" for pull in pulls if parents.get(pull.merge)))
+    parents = {commit.id: commit.parents for commit in history.commits(clone.git_dir, present).values()}
+    before = history.resolve(clone.git_dir, (f"{pull.merge}~{pull.commits}" for pull in pulls if parents.get(pull.merge)))
     options: dict[int, list[tuple[str, str, str]]] = {}
     for pull in pulls:
         above = parents.get(pull.merge, ())
@@ -144,27 +144,27 @@ def _spans(mirror: Mirror, pulls: Sequence[Pull], reasons: dict[int, str]) -> di
         start = before.get(f"{pull.merge}~{pull.commits}")
         if len(above) == 1 and pull.commits > 1 and start:
             options[pull.number].append((start, pull.merge, "rebase"))
-    spans = _fitting(mirror, pulls, options)
+    spans = _fitting(clone, pulls, options)
     unmatched = [pull for pull in pulls if pull.number not in spans]
-    own = {pull.number: _own_branch(mirror, pull) for pull in unmatched}
-    spans |= _fitting(mirror, unmatched, own)
+    own = {pull.number: _own_branch(clone, pull) for pull in unmatched}
+    spans |= _fitting(clone, unmatched, own)
     for pull in unmatched:
         if pull.number not in spans:
             reasons[pull.number] = "diff_differs" if options[pull.number] or own[pull.number] else "commit_gone"
     return spans
 
 
-def _own_branch(mirror: Mirror, pull: Pull) -> list[tuple[str, str, str]]:
+def _own_branch(clone: Clone, pull: Pull) -> list[tuple[str, str, str]]:
     """The pull request's own branch since its fork point, for history that was rewritten after the merge."""
-    if not pull.base or not pull.head or mirror.have_commits([pull.base, pull.head]):
+    if not pull.base or not pull.head or clone.have_commits([pull.base, pull.head]):
         return []
-    fork = history.merge_base(mirror.git_dir, pull.base, pull.head)
+    fork = history.merge_base(clone.git_dir, pull.base, pull.head)
     return [(fork, pull.head, "head")] if fork else []
 
 
-def _fitting(mirror: Mirror, pulls: Sequence[Pull], options: dict[int, list[tuple[str, str, str]]]) -> dict[int, Span]:
+def _fitting(clone: Clone, pulls: Sequence[Pull], options: dict[int, list[tuple[str, str, str]]]) -> dict[int, Span]:
     """The first option of each pull request that changes the files GitHub lists."""
-    found = history.changes(mirror.git_dir, [(base, end) for several in options.values() for base, end, _ in several])
+    found = history.changes(clone.git_dir, [(base, end) for several in options.values() for base, end, _ in several])
     spans: dict[int, Span] = {}
     for pull in pulls:
         for base, end, kind in options[pull.number]:

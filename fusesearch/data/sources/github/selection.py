@@ -118,7 +118,7 @@ def _refused(facts: Facts, barred: set[str]) -> str | None:
 def _look_up(api: Api, names: list[str], skipped: dict[str, str]) -> Iterator[Facts]:
     for start in range(0, len(names), queries.LOOKUPS):
         part = names[start : start + queries.LOOKUPS]
-        data = api.graphql(*queries.lookup(part)).data
+        data = api.graphql(*queries.lookup(part))
         for number, name in enumerate(part):
             facts = _facts(data.get(f"r{number}"), name)
             if facts:
@@ -155,7 +155,7 @@ def search_text(criteria: Criteria, language: str | None, most_stars: int | None
 def _pages(api: Api, text: str) -> Iterator[Facts]:
     variables: dict[str, Any] = {"search": text, "first": queries.PAGE, "after": None}
     while True:
-        found = api.graphql(queries.SEARCH, variables, queries.page_cost(2)).data.get("search") or {}
+        found = api.graphql(queries.SEARCH, variables, queries.page_cost(2)).get("search") or {}
         for node in found.get("nodes") or []:
             if facts := _facts(node, str((node or {}).get("nameWithOwner"))):
                 yield facts

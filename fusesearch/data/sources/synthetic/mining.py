@@ -10,11 +10,18 @@ with an error, and the next run continues.
 
 from __future__ import annotations
 
+import json
+import os
+import select
 import shutil
 import signal
+import subprocess
+import sys
+import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +33,11 @@ from fusesearch.core.schema import Instance
 from fusesearch.core.storage import Journal, Progress
 from fusesearch.data.sources.base import Mined
 from fusesearch.data.sources.synthetic.packages import Package, parse_packages, size_of
-from fusesearch.data.sources.synthetic.processes import Worker, in_processes
 
 VERSION = 10
 JOURNAL = "repositories.jsonl"
+WORKER = "fusesearch.data.sources.synthetic.worker"
+"""The module that a process runs."""
 SLOW, SLOWER = frozenset({"sympy", "scipy"}), 4
 """Owners whose examples take longer than those of others, and how many times."""
 SPARE_SECONDS = 600.0
@@ -95,7 +103,14 @@ class Synthetic:
                         skipped[package.repo] = result["skipped"]
 
             pending = [package for package in packages if package.repo not in kept]
-            in_processes(work, sorted(pending, key=_work, reverse=True), self.config.workers)
+            with ThreadPoolExecutor(self.config.workers, thread_name_prefix="worker") as pool:
+                futures = [pool.submit(work, package) for package in sorted(pending, key=_work, reverse=True)]
+                try:
+                    for future in futures:
+                        future.result()
+                except BaseException:  # those that have started finish
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise
             rows = [journal.rows[keys[package.repo]] for package in packages if keys[package.repo] in journal]
         instances = [Instance.model_validate(instance) for row in rows for instance in row["instances"]]
         instances, common = without_common(instances)
@@ -111,13 +126,13 @@ class Synthetic:
 
     def _key(self, package: Package) -> str:
         """What a repository's instances depend on."""
-        options = (*self._wanted, self.config.attempts_per_repository, package.modules, package.without)
+        options = (*self._wanted, self.config.attempts_per_repository, package.module, package.without)
         return f"{package.repo} {package.version} {VERSION} {self.seed} {options}"
 
     def _run_worker(self, package: Package, repos_dir: Path, on_kept: Callable[[int], None]) -> dict[str, Any]:
         """The worker's report of a package. Raises :class:`InfrastructureError` when it ends without one."""
         limit = 60 * self.config.seconds_per_repository + SPARE_SECONDS
-        worker, result = Worker("fusesearch.data.sources.synthetic.worker", limit), None
+        worker, result = Worker(limit), None
         with closing(worker.messages(self._job(package, repos_dir))) as messages:
             for message in messages:
                 if "kept" in message:
@@ -145,7 +160,7 @@ class Synthetic:
         faults, questions = self._wanted
         return {
             "repo": package.repo,
-            "modules": package.modules,
+            "module": package.module,
             "without": package.without,
             "root": str(package.root) if package.root else None,
             "seed": self.seed,
@@ -187,19 +202,85 @@ def _died(package: Package, how: str) -> InfrastructureError:
 def _summary(tables: list[dict[str, Any]], skipped: dict[str, str]) -> dict[str, Any]:
     """``repositories`` (a table each) and sums over them: ``kinds`` (tried, kept), ``hops``, ``dropped`` by reason.
 
-    ``lost`` has each kind's reasons for dropped mutants, ``skipped`` the unusable packages with their reasons.
+    ``skipped`` has the unusable packages with their reasons.
     """
     kinds: dict[str, Counter[str]] = {}
-    lost: dict[str, Counter[str]] = {}
     hops: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
     for table in tables:
         for kind, counts in table["kinds"].items():
             kinds.setdefault(kind, Counter()).update(counts)
-        for kind, counts in table["lost"].items():
-            lost.setdefault(kind, Counter()).update(counts)
         hops.update(table["hops"])
         dropped.update(table["dropped"])
     return {"repositories": tables, "kinds": {kind: dict(counts) for kind, counts in sorted(kinds.items())},
-            "lost": {kind: dict(counts) for kind, counts in sorted(lost.items())}, "hops": dict(sorted(hops.items())),
+            "hops": dict(sorted(hops.items())),
             "dropped": dict(sorted(dropped.items())), "skipped": skipped}  # fmt: skip
+
+
+class Worker:
+    """The process of one package: it reads its job as JSON from stdin and writes messages as JSON lines to stdout.
+
+    It is killed ``seconds`` after its start.
+    ``status`` is how it ended, in the terms of :mod:`subprocess`; ``late`` whether it ran out of time.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._watchdog = threading.Timer(seconds, self._kill)
+        self.status, self.late = 0, False
+
+    def messages(self, job: Any) -> Generator[dict[str, Any], None, None]:
+        """What the process says of ``job`` until it ends. Raises :class:`InfrastructureError` where none can be started."""
+        with tempfile.TemporaryDirectory(prefix="fusesearch-work-") as folder:
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", WORKER],
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder, env=environment(folder),
+                )  # fmt: skip
+            except OSError as error:
+                raise InfrastructureError(f"cannot start a process ({error.strerror}); {AGAIN}") from None
+            self._watchdog.start()
+            assert self._process.stdin is not None  # noqa: S101  a pipe was asked for
+            assert self._process.stdout is not None  # noqa: S101  likewise
+            try:
+                with suppress(BrokenPipeError), self._process.stdin as stdin:
+                    stdin.write(json.dumps(job).encode())
+                yield from map(json.loads, _lines(self._process))
+                self.status = self._process.wait()
+            finally:
+                self._watchdog.cancel()
+                self._process.kill()
+                self._process.wait()
+                self._process.stdout.close()
+
+    def _kill(self) -> None:
+        self.late = True
+        self._process.kill()
+
+
+def environment(folder: str) -> dict[str, str]:
+    """One thread, fixed hashes, no colours, an empty home: examples behave the same everywhere."""
+    paths = [str(Path(__file__).parents[4]), *(path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path)]
+    single = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")}
+    terminal = {"COLUMNS": "80", "LINES": "24", "TERM": "dumb", "NO_COLOR": "1", "MPLBACKEND": "Agg"}
+    fixed = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
+    # fills unwritten memory, which numpy.empty returns, with the same bytes; the cache would skip the filling
+    fixed["GLIBC_TUNABLES"] = "glibc.malloc.perturb=85:glibc.malloc.tcache_count=0"
+    home = {"HOME": folder, "TMPDIR": folder, "PYTHONPATH": os.pathsep.join(paths), "PATH": os.environ.get("PATH", os.defpath)}
+    return {**single, **terminal, **fixed, **home}
+
+
+def _lines(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """Whole lines of a process until it ends, even if a child of it keeps the pipe open."""
+    assert process.stdout  # noqa: S101  a pipe was asked for
+    rest, ended = b"", False
+    while True:
+        if select.select([process.stdout], [], [], 0 if ended else 1.0)[0]:
+            chunk = os.read(process.stdout.fileno(), 1 << 16)
+            if not chunk:
+                return
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from lines
+        elif ended:
+            return
+        else:
+            ended = process.poll() is not None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from fusesearch.data.sources.synthetic import doctests
 from fusesearch.data.sources.synthetic.corpus import Corpus, Function, digest
@@ -59,20 +59,18 @@ class Watch:
             sys.settrace(None)
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> Any:
-        self._left -= 1  # said twice, here and below: a call for it would cost half of what counting costs
-        if self._left < 0:
-            self._spend()
+        self._count()  # a call of its own also fixes the depth at which an endless recursion ends
         return self._line if id(frame.f_code) in self._codes else None
 
     def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
-        self._left -= 1
-        if self._left < 0:
-            self._spend()
+        self._count()
         return self._line
 
-    def _spend(self) -> NoReturn:
-        self.spent = True
-        raise BudgetSpent
+    def _count(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            self.spent = True
+            raise BudgetSpent
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:

@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+import warnings
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +19,16 @@ from fusesearch.data.sources.synthetic import git_writer
 from fusesearch.data.sources.synthetic.corpus import Corpus, digest, shortened
 from fusesearch.data.sources.synthetic.mutations import KINDS
 from fusesearch.data.sources.synthetic.packages import Package
-from fusesearch.data.sources.synthetic.processes import Say, take_job
 from fusesearch.data.sources.synthetic.recording import record
-from fusesearch.data.sources.synthetic.sandbox import Sandbox
+from fusesearch.data.sources.synthetic.sandbox import Sandbox, fix_addresses, fix_random_numbers
 from fusesearch.data.sources.synthetic.search import Finding, MutantSearch
 
 if TYPE_CHECKING:
     from fusesearch.data.sources.synthetic.questions.families import Question
     from fusesearch.data.sources.synthetic.questions.making import Asked
 
+Say = Callable[[dict[str, Any]], None]
+"""Sends a message."""
 MUTANT_SECONDS = 3.0
 """Processor seconds for the doctests of a mutant: a fallback, since the counter of events ends nearly all that do not end."""
 WALL_SECONDS = 400.0
@@ -34,8 +39,29 @@ MEMORY_MB = 2048
 
 def main() -> None:
     """Do the job, and say its result."""
-    job, say, steady = take_job()
+    job, say, steady = _take_job()
     say(mine_package(job, say, steady))
+
+
+def _take_job() -> tuple[dict[str, Any], Say, bool]:
+    """The job of this process, how it answers, and whether its addresses are the same in every run.
+
+    Standard output is kept for messages; what the package prints is lost.
+    """
+    steady = fix_addresses()
+    fix_random_numbers()
+    job = json.loads(sys.stdin.read())
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    warnings.simplefilter("ignore")
+
+    def say(message: dict[str, Any]) -> None:
+        channel.write(json.dumps(message) + "\n")
+        channel.flush()
+
+    return job, say, steady
 
 
 def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[str, Any]:
@@ -44,7 +70,7 @@ def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[st
     ``steady``: addresses are the same in every run.
     """
     root = Path(job["root"]) if job.get("root") else None
-    package = Package(job["repo"], tuple(job["modules"]), tuple(job["without"]), root)
+    package = Package(job["repo"], job["module"], tuple(job["without"]), root)
     if root:
         sys.path.insert(0, str(root))
     try:
@@ -150,11 +176,6 @@ def _table(corpus: Corpus, search: MutantSearch, asked: Asked | None) -> dict[st
         "kept": len(search.findings),
         "kinds": {
             kind: {"attempts": search.attempted[kind], "kept": search.kept[kind]} for kind in KINDS if search.attempted[kind]
-        },
-        "lost": {
-            kind: {reason: count for (of, reason), count in sorted(search.lost.items()) if of == kind}
-            for kind in KINDS
-            if search.attempted[kind]
         },
         "hops": dict(sorted(Counter(str(finding.hops) for finding in search.findings).items())),
         "dropped": dict(sorted(corpus.dropped.items())),

@@ -80,7 +80,7 @@ def test_a_file_that_is_not_a_benchmark_is_one_clear_line(tmp_path, name, text):
 
 
 def test_repositories_are_cloned_with_their_base_commits(tmp_path, remote, monkeypatch):
-    monkeypatch.setattr("fusesearch.data.sources.mirrors.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("fusesearch.search.clones.PAUSE_SECONDS", 0.0)
     address, commit = remote
     rows = [
         ROW | {"base_commit": commit},

@@ -104,13 +104,6 @@ def test_history_is_unknown_without_git_and_known_with_it(root: Path):
     assert math.isnan(columns(root, "Store is slow")["pkg/store.py"]["history_words"])
 
 
-def test_a_history_that_git_takes_long_to_read_is_whole(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    commit(root, "slow disk")
-    monkeypatch.setattr("fusesearch.localizers.ranker.history._PATIENCE", 1e-3)
-    with Index(Repository(root), tmp_path / "index") as index:
-        assert [found.files for found in commits_of(index)] == [sorted(FILES)]
-
-
 @pytest.mark.parametrize("kept", ["{", "[1]", '[["a"], ["b"]]', "[[-1], [3]]", "5", "[[1], 2]"])
 def test_damaged_commits_of_the_index_are_read_again(root: Path, tmp_path: Path, kept: str):
     commit(root, "slow disk")

@@ -101,16 +101,6 @@ def test_any_text_gives_bounded_evidence(text: str):
     assert draw_evidence(text) == evidence
 
 
-@given(
-    st.lists(
-        st.sampled_from(["`", "```\n", "(", '"', ".", "a", 'File "', "\n", " ", ">>> ", "/", "x.py", ":1", "at ", "\t"]),
-        max_size=60,
-    )
-)
-def test_fragments_of_markup_never_raise_and_are_read_alike_twice(parts: list[str]):
-    assert draw_evidence("".join(parts)) == draw_evidence("".join(parts))
-
-
 def test_endless_lines_are_read_and_name_no_frame():
     for text in (
         "(" * 10**6,

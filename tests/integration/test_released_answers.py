@@ -1,21 +1,15 @@
 """Names of released predictions in a real git repository: what they mean, what becomes of those that mean nothing."""
 
-import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
+from experiments.evidence import released
+from experiments.evidence.released import Published, Snapshot, Snapshots, prediction
 from fusesearch.code.names import Claim, Reason, file_named, functions_named
-from fusesearch.core.errors import DataError, RepositoryError
-from fusesearch.evaluation.predictions import score_files
-from fusesearch.evaluation.published import snapshot as snapshot_module
-from fusesearch.evaluation.published.claims import Published
-from fusesearch.evaluation.published.importing import Base, Tally, import_predictions
-from fusesearch.evaluation.published.snapshot import Snapshot, Snapshots
-from tests.fakes.commands import app
+from fusesearch.core.errors import RepositoryError
 from tests.fakes.git import committed, git
 
 SHOP = '''"""A shop."""
@@ -169,12 +163,6 @@ def test_names_without_a_function_in_the_file_say_why(snapshot, claim, reason):
     assert (place.functions, place.reason) == ((), reason)
 
 
-def test_a_class_may_stand_for_its_constructor(snapshot):
-    shop = functions_named(Claim("pkg/shop.py", "Shop"), snapshot, class_as_init=True)
-    assert shop.functions == ("Shop.__init__",)
-    assert functions_named(Claim("pkg/shop.py", "Stand"), snapshot, class_as_init=True).reason is Reason.CLASS
-
-
 def test_lines_touch_every_function_between_them(snapshot):
     place = functions_named(Claim("pkg/shop.py", "", "line", (18, 26)), snapshot)
     assert place.functions == ("Shop.__init__", "Shop.sell", "Shop.Till.count")
@@ -199,45 +187,23 @@ LINES = st.one_of(st.none(), st.tuples(st.integers(0, 60), st.integers(0, 60)))
 
 @given(
     path=TEXTS, name=TEXTS, kind=st.sampled_from(["", "function", "class", "line", "variable"]), lines=LINES, within=TEXTS,
-    as_init=st.booleans(),
 )  # fmt: skip
-def test_whatever_is_written_leads_to_real_functions_or_to_a_reason(snapshot, path, name, kind, lines, within, as_init):
-    place = functions_named(Claim(path, name, kind, lines, within), snapshot, class_as_init=as_init)
+def test_whatever_is_written_leads_to_real_functions_or_to_a_reason(snapshot, path, name, kind, lines, within):
+    place = functions_named(Claim(path, name, kind, lines, within), snapshot)
     assert bool(place.functions) == (place.reason is None)
     assert {(place.path, function) for function in place.functions} <= set(every_function(snapshot))
 
 
-def imported(repos: tuple[Path, str], tally: Tally, *answers: Published):
-    with Snapshots(lambda repo: repos[0] / f"{repo.replace('/', '__')}.git") as opened:
-        return list(import_predictions(answers, {"i-1": Base("o/n", repos[1])}, opened, tally))
-
-
-def test_missing_files_stay_wrong_answers_and_other_entities_are_left_out(repos):
-    tally = Tally()
+def test_missing_files_stay_wrong_answers_and_other_entities_are_left_out(snapshot):
     claims = [Claim("pkg/shop.py", name) for name in ("Shop", "total", "gone", "total()", "RATE", "Shop.Till.count")]
-    [line] = imported(repos, tally, Published("i-1", ("shop.py", "nowhere.py", "pkg/shop.py"), tuple(claims)))
+    line = prediction(Published("i-1", ("shop.py", "nowhere.py", "pkg/shop.py"), tuple(claims)), snapshot)
     assert line.files == ["pkg/shop.py", "nowhere.py"]
     assert line.functions == ["pkg/shop.py::total", "pkg/shop.py::gone", "pkg/shop.py::Shop.Till.count"]
-    assert tally.unmatched == {
-        ("file", Reason.NO_FILE): 1, ("function", Reason.CLASS): 1, ("function", Reason.NO_NAME): 1,
-        ("function", Reason.VARIABLE): 1,
-    }  # fmt: skip
-    assert tally.examples["function", Reason.NO_NAME] == [("i-1", "pkg/shop.py::gone")]
-    assert tally.repeated == {"file": 1, "function": 1}
-    assert (tally.named("function"), tally.found["function"], tally.found["file"]) == (6, 3, 2)
 
 
-def test_files_come_from_the_names_where_an_answer_lists_none(repos):
-    [line] = imported(repos, Tally(), Published("i-1", (), (Claim("pkg/shop.py", "total"), Claim("old.py", "Old"))))
+def test_files_come_from_the_names_where_an_answer_lists_none(snapshot):
+    line = prediction(Published("i-1", (), (Claim("pkg/shop.py", "total"), Claim("old.py", "Old"))), snapshot)
     assert line.files == ["pkg/shop.py", "old.py"]
-
-
-def test_answers_to_unknown_instances_are_counted_and_those_given_twice_refused(repos):
-    tally = Tally()
-    assert imported(repos, tally, Published("x-9"), Published("i-1"))[0].files == []
-    assert (tally.unknown, tally.empty) == (1, 1)
-    with pytest.raises(DataError, match="answered twice"):
-        imported(repos, Tally(), Published("i-1"), Published("i-1"))
 
 
 def test_a_repository_or_commit_that_is_missing_is_an_error(repos, tmp_path):
@@ -248,78 +214,8 @@ def test_a_repository_or_commit_that_is_missing_is_an_error(repos, tmp_path):
 
 
 def test_a_file_too_large_to_read_holds_nothing_and_the_next_one_is_read(repos, monkeypatch):
-    monkeypatch.setattr(snapshot_module, "MAX_SOURCE_BYTES", 100)
+    monkeypatch.setattr(released, "MAX_SOURCE_BYTES", 100)
     with Snapshots(lambda repo: repos[0] / "o__n.git") as opened:
         taken = opened.at("o/n", repos[1])
         assert functions_named(Claim("pkg/shop.py", "total"), taken).reason is Reason.NO_NAME
         assert functions_named(Claim("pkg/sub/util.py", "helper"), taken).functions == ("helper",)
-
-
-PATCH = """diff --git a/pkg/shop.py b/pkg/shop.py
---- a/pkg/shop.py
-+++ b/pkg/shop.py
-@@ -37,3 +37,3 @@
-     def wrapper(price):
--        return price * (1 + RATE)
-+        return price + price * RATE
-     return sum(map(wrapper, prices))
-"""
-
-
-@pytest.fixture
-def instances(repos, tmp_path) -> Path:
-    row = {"repo": "o/n", "base_commit": repos[1], "problem_statement": "prices", "patch": PATCH}
-    path = tmp_path / "instances.jsonl"
-    path.write_text("".join(json.dumps(row | {"instance_id": name}) + "\n" for name in ("i-1", "i-2")))
-    return path
-
-
-def test_the_command_writes_what_score_reads(repos, instances, tmp_path):
-    located = {"pkg/shop.py": ["class: Shop\nfunction: wrapper\nfunction: total.wrapper\nfunction: a\x1b[31m"]}
-    published = tmp_path / "loc.jsonl"
-    published.write_text(json.dumps({"instance_id": "i-1", "found_files": ["shop.py"], "found_related_locs": located}) + "\n")
-    arguments = ["--format", "cosil", str(published), "--instances", str(instances), "--repos", str(repos[0])]
-    out, truth = tmp_path / "out.jsonl", tmp_path / "truth.jsonl"
-    done = CliRunner().invoke(app, ["import-predictions", *arguments, "--out", str(out), "--truth", str(truth)])
-    assert done.exit_code == 0, done.output
-    first, *table = done.output.splitlines()
-    assert first.endswith("out.jsonl: 1 of 2 instances answered; files: 1 of 1 found; names: 1 of 4 found")
-    assert {tuple(line.split()[:2]) for line in table} == {("names", "1")}
-    assert {line[15:55].strip() for line in table} == {str(Reason.CLASS), str(Reason.NAMES), str(Reason.NO_NAME)}
-    assert "\x1b" not in done.output
-    scored = score_files(out, truth)
-    assert (scored["instances"], scored["missing"]) == (2, 1)
-    assert scored["file"]["macro"]["f1"] == 0.5
-    assert scored["function"]["recall@3"] == 0.5
-
-
-def test_an_export_for_agentless_repair_reads_back_unchanged(repos, instances, tmp_path):
-    answer = {"instance_id": "i-1", "files": ["pkg/shop.py", "gone.py"], "functions": ["pkg/shop.py::Shop.sell", "gone.py::f"]}
-    (tmp_path / "ours.jsonl").write_text(json.dumps(answer) + "\n")
-    written, back = tmp_path / "loc_outputs.jsonl", tmp_path / "back.jsonl"
-    known = ["--instances", str(instances), "--repos", str(repos[0])]
-    done = CliRunner().invoke(app, ["export-predictions", str(tmp_path / "ours.jsonl"), *known, "--out", str(written)])
-    assert done.exit_code == 0, done.output
-    assert "1 files that do not exist" in done.output
-    assert json.loads(written.read_text())["found_edit_locs"] == {"pkg/shop.py": ["function: Shop.sell"]}
-    CliRunner().invoke(app, ["import-predictions", "--format", "agentless", str(written), *known, "--out", str(back)])
-    assert json.loads(back.read_text()) == answer | {"files": ["pkg/shop.py"], "functions": ["pkg/shop.py::Shop.sell"]}
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"--format": "swe"}, "format 'swe' is unknown"),
-        ({"--repos": "nowhere"}, "o__n.git"),
-        ({"--instances": "gone.jsonl"}, "gone.jsonl"),
-    ],
-)
-def test_what_the_command_cannot_do_is_one_line(repos, instances, tmp_path, changed, message):
-    published, out = tmp_path / "loc.jsonl", tmp_path / "out.jsonl"
-    published.write_text('{"instance_id": "i-1"}\n')
-    options = {"--format": "cosil", "--instances": str(instances), "--repos": str(repos[0]), "--out": str(out)} | changed
-    done = CliRunner().invoke(app, ["import-predictions", str(published), *(part for pair in options.items() for part in pair)])
-    assert done.exit_code == 1
-    assert message in done.output
-    assert len(done.output.splitlines()) == 1
-    assert not out.exists()

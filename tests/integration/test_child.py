@@ -14,7 +14,7 @@ import pytest
 from fusesearch.core import child
 from tests.fakes.waiting import wait_for
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 SLEEPS = [sys.executable, "-c", "import subprocess; subprocess.run(['sleep', '600'])"]
 STUBBORN = [sys.executable, "-c", "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(600)"]
 

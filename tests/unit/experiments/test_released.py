@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.evidence import released
+from experiments.evidence.released import FORMATS, Published, claims_of_file
 from fusesearch.code.names import Claim
-from fusesearch.core.errors import ConfigError, DataError
-from fusesearch.evaluation.published import claims
-from fusesearch.evaluation.published.claims import Published
-from fusesearch.evaluation.published.formats import FORMATS, format_named
+from fusesearch.core.errors import DataError
+from fusesearch.evaluation import predictions
 
 
 def lines(path: Path, *written: object) -> Path:
@@ -84,39 +84,7 @@ def test_a_line_of_text_is_one_claim(tmp_path, line, claim):
     assert said.claims == (claim,)
 
 
-def test_locagent_names_entities_with_their_path(tmp_path):
-    row = {"instance_id": "i", "found_files": ["a.py"], "found_modules": ["a.py:A"], "found_entities": ["a.py:A.f", "a.py"]}
-    [said] = read("locagent", lines(tmp_path / "loc.jsonl", row | {"raw_output_loc": ["..."], "meta_data": {"repo": "o/n"}}))
-    assert said == Published("i", ("a.py",), (Claim("a.py", "A.f"), Claim("a.py", "")))
-
-
-def test_orcaloca_is_a_folder_with_a_file_for_each_instance(tmp_path):
-    places = [
-        {"file_path": "a.py", "class_name": "A", "method_name": "f"},
-        {"file_path": "b.py", "class_name": "", "method_name": "g"},
-        {"file_path": "b.py", "class_name": None, "method_name": ""},
-        {"file_name": "c.py", "class_name": "C"},
-        {"file_path": "", "class_name": "D", "method_name": ""},
-    ]
-    for instance, said in {"o__n-2": {"conclusion": "..."}, "o__n-1": {"bug_locations": places}}.items():
-        (tmp_path / "run" / instance).mkdir(parents=True)
-        (tmp_path / "run" / instance / f"searcher_{instance}.json").write_text(json.dumps(said))
-        (tmp_path / "run" / instance / f"trace_analyzer_{instance}.json").write_text("no JSON")
-    (tmp_path / "run" / "searcher_outside.json").symlink_to(tmp_path / "run/o__n-1/searcher_o__n-1.json")
-    first, second = read("orcaloca", tmp_path / "run")
-    assert (first.instance_id, first.files) == ("o__n-1", ("a.py", "b.py", "b.py", "c.py"))
-    assert names(first) == [("a.py", "function", "A.f"), ("b.py", "function", "g"), ("c.py", "class", "C")]
-    assert second == Published("o__n-2")
-
-
-@pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: path.write_text("{}")])
-def test_a_folder_without_orcaloca_output_is_rejected(tmp_path, make):
-    make(tmp_path / "other.json")
-    with pytest.raises(DataError, match="searcher_<instance>"):
-        read("orcaloca", tmp_path / "other.json")
-
-
-@pytest.mark.parametrize("name", ["agentless", "cosil", "locagent"])
+@pytest.mark.parametrize("name", ["agentless", "cosil"])
 @pytest.mark.parametrize(
     "bad",
     [
@@ -143,7 +111,7 @@ def test_fields_of_another_type_are_an_error(tmp_path, row):
 
 
 def test_lines_have_a_longest_length(tmp_path, monkeypatch):
-    monkeypatch.setattr(claims, "MAX_ROW_BYTES", 100)
+    monkeypatch.setattr(predictions, "MAX_ROW_BYTES", 100)
     path = lines(tmp_path / "loc.jsonl", {"instance_id": "i" * 200})
     with pytest.raises(DataError, match="longer than 100 bytes"):
         read("cosil", path)
@@ -158,7 +126,7 @@ def test_rows_are_read_one_at_a_time(tmp_path):
 
 
 def test_an_answer_is_cut_to_the_limits(tmp_path, monkeypatch):
-    monkeypatch.setattr(claims, "MAX_CLAIMS", 3)
+    monkeypatch.setattr(released, "MAX_CLAIMS", 3)
     located = {"a.py": ["\n".join(f"function: f{number}" for number in range(10))]}
     row = {"instance_id": "i", "found_files": [f"{number}.py" for number in range(9)], "found_related_locs": located}
     [said] = read("cosil", lines(tmp_path / "loc.jsonl", row))
@@ -171,16 +139,10 @@ def test_a_missing_file_is_an_error(tmp_path):
             read(name, tmp_path / "searcher_x.json")
 
 
-def test_formats_are_found_by_name():
-    assert format_named("cosil") is FORMATS["cosil"]
-    with pytest.raises(ConfigError, match="agentless, cosil, locagent, orcaloca"):
-        format_named("swe-agent")
-
-
 @given(st.lists(st.text(), max_size=5))
 def test_any_text_under_a_file_is_read_in_one_pass(blocks):
-    found = list(claims.claims_of_file("a.py", blocks))
+    found = list(claims_of_file("a.py", blocks))
     written = [line for block in blocks for line in block.split("\n") if line.strip()]
     assert len(found) == len(written)
-    assert all(len(claim.name) <= claims.MAX_TEXT for claim in found)
+    assert all(len(claim.name) <= released.MAX_TEXT for claim in found)
     assert all(claim.lines is None or claim.lines[0] <= claim.lines[1] for claim in found)

@@ -1,20 +1,18 @@
-"""veRL's environment, and its configurations: ``experiments/profiles/verl``.
-
-``python -m fusesearch.training.engines.verl_config FOLDER NAME [OPTION ...]``, by veRL's interpreter, composes a configuration
-and asks veRL whether it is one.
-"""
+"""veRL's environment, its configurations (``experiments/profiles/verl``), the rows it reads and the scores its workers note."""
 
 from __future__ import annotations
 
 import subprocess
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from fusesearch.core.errors import ConfigError
+from fusesearch.core.schema import Instance, Record, Score
+from fusesearch.core.storage import replacing
+from fusesearch.training.environment import SearchTasks
 
 VERSION = "0.9.1"
 """veRL calls its interfaces alpha, so it is this one."""
@@ -22,8 +20,6 @@ ENVIRONMENT = Path(".venv-verl/bin/python")
 """The interpreter that has veRL, as ``make verl`` installs it."""
 CONFIGS = Path("experiments/profiles/verl")
 NOT_CONFIGURATIONS = ("loop",)
-SECONDS = 300.0
-"""How long veRL may take to say whether a configuration is one: importing it takes most of it."""
 
 
 def verl_python(root: Path = Path()) -> Path:
@@ -69,27 +65,42 @@ def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     return found
 
 
-def check(python: Path, folder: Path, name: str, options: Sequence[str] = ()) -> str:
-    """What veRL's own check says against the configuration ``name`` in ``folder``, in one line; empty if nothing."""
-    line = [str(python), "-m", __name__, str(folder.absolute()), name, *options]
-    try:
-        done = subprocess.run(line, capture_output=True, text=True, timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        return f"no answer within {SECONDS:g} s"
-    lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
-    return lines[-1][:300] if done.returncode else ""
+def write_rows(instances: Iterable[Instance], tasks: SearchTasks, out: Path, held_out: bool = False) -> None:
+    """Write a Parquet file with a row for each of the ``instances`` that ``tasks`` can have.
+
+    ``prompt`` has the opening messages, by which veRL measures a row, and ``extra_info.instance`` the instance, which
+    :class:`~fusesearch.training.engines.verl.SearchLoop` runs. ``held_out``: they are for validation.
+    """
+    import polars as pl
+
+    known = {row.instance_id: row for row in instances}
+    rows = []
+    for number, row in enumerate(tasks.of(known.values()).prompts()):
+        instance = known[row["prompt"][0]["instance_id"]]
+        prompt = [{name: message[name] for name in ("role", "content")} for message in row["prompt"]]
+        extra = {"index": number, "instance": instance.model_dump_json(), "held_out": held_out}
+        rows.append({"data_source": "fusesearch", "agent_name": "fusesearch", "prompt": prompt, "extra_info": extra})
+    with replacing(out) as path:
+        pl.DataFrame(rows).write_parquet(path)
 
 
-def main(folder: str, name: str, *options: str) -> None:
-    """Compose a configuration, and raise what veRL says against it."""
-    from hydra import compose, initialize_config_dir
-    from verl.trainer.ppo.utils import need_critic, need_reference_policy
-    from verl.utils.config import validate_config
+class Noted(Record):
+    """The score of an episode of a step; ``held_out``: of its validation."""
 
-    with initialize_config_dir(folder, version_base=None):
-        config = compose(name, list(options))
-    validate_config(config, need_reference_policy(config), need_critic(config))
+    step: int
+    held_out: bool
+    score: Score
+
+    def append(self, path: Path) -> None:
+        """Add a line to ``path``, which one process alone writes."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"{self.model_dump_json(exclude_defaults=True)}\n")
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def noted(folder: Path, step: int) -> list[Noted]:
+    """What was noted of ``step``, by instance. The last line of a process that died may be cut off, and does not count."""
+    texts = [path.read_text(encoding="utf-8") for path in folder.glob("*.jsonl")]
+    lines = [line for text in texts for line in text.splitlines(keepends=True) if line.startswith(f'{{"step":{step},')]
+    rows = [Noted.model_validate_json(line) for line in lines if line.endswith("\n")]
+    return sorted(rows, key=lambda row: row.score.instance_id)
