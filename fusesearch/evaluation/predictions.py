@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fusesearch.core.errors import DataError, first_fault
+from fusesearch.data.filtering import MAX_PATCH_CHARS
 from fusesearch.data.patches import parse_patch
 from fusesearch.data.repositories import git_dir_of
 from fusesearch.data.swe_bench import read_rows
@@ -22,8 +23,6 @@ from fusesearch.evaluation.quality import Pair, summarize
 
 MAX_ROW_BYTES = 64 << 20
 """Longer lines are refused."""
-MAX_PATCH_CHARS = 1_000_000
-"""A longer patch is not read; the longest gold patch of SWE-bench Verified has 17,385 characters."""
 
 BOM = b"\xef\xbb\xbf"  # which some editors put before the first line
 

@@ -163,12 +163,6 @@ def test_names_without_a_function_in_the_file_say_why(snapshot, claim, reason):
     assert (place.functions, place.reason) == ((), reason)
 
 
-def test_a_class_may_stand_for_its_constructor(snapshot):
-    shop = functions_named(Claim("pkg/shop.py", "Shop"), snapshot, class_as_init=True)
-    assert shop.functions == ("Shop.__init__",)
-    assert functions_named(Claim("pkg/shop.py", "Stand"), snapshot, class_as_init=True).reason is Reason.CLASS
-
-
 def test_lines_touch_every_function_between_them(snapshot):
     place = functions_named(Claim("pkg/shop.py", "", "line", (18, 26)), snapshot)
     assert place.functions == ("Shop.__init__", "Shop.sell", "Shop.Till.count")
@@ -193,10 +187,9 @@ LINES = st.one_of(st.none(), st.tuples(st.integers(0, 60), st.integers(0, 60)))
 
 @given(
     path=TEXTS, name=TEXTS, kind=st.sampled_from(["", "function", "class", "line", "variable"]), lines=LINES, within=TEXTS,
-    as_init=st.booleans(),
 )  # fmt: skip
-def test_whatever_is_written_leads_to_real_functions_or_to_a_reason(snapshot, path, name, kind, lines, within, as_init):
-    place = functions_named(Claim(path, name, kind, lines, within), snapshot, class_as_init=as_init)
+def test_whatever_is_written_leads_to_real_functions_or_to_a_reason(snapshot, path, name, kind, lines, within):
+    place = functions_named(Claim(path, name, kind, lines, within), snapshot)
     assert bool(place.functions) == (place.reason is None)
     assert {(place.path, function) for function in place.functions} <= set(every_function(snapshot))
 

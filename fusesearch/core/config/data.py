@@ -95,8 +95,6 @@ class Filter(Section):
     min_issue_chars: int = Field(
         NO_PRESET["min_issue_chars"], ge=0, description="least characters of an issue, after stripping white space"
     )
-    max_issue_chars: int = Field(20_000, ge=1)
-    max_patch_chars: int = Field(1_000_000, ge=1)
     max_files: int = Field(NO_PRESET["max_files"], ge=1, description="files a patch may touch")
     single_file: bool = Field(False, description="keep only pairs that modify exactly one file of code")
     near_duplicate: float | None = Field(
