@@ -3,7 +3,7 @@
 import pytest
 
 from flows.stage import running
-from fusesearch.core.config import Params, parse_params
+from fusesearch.core.config import parse_params
 from fusesearch.core.errors import ConfigError
 from fusesearch.evaluation.environments import ENVIRONMENTS
 from fusesearch.evaluation.grid import load_grid
@@ -35,20 +35,11 @@ WRONG = [
 ]
 
 
-def test_the_defaults_are_known():
-    assert check_names(Params(), "params.yaml") == Params()
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        *({"agent": {"toolset": name}} for name in ENVIRONMENTS),
-        *({"grpo": {"reward": name}} for name in REWARDS),
-        *({"grpo": {"judge": {"rubric": name}}} for name in RUBRICS),
-    ],
-)
-def test_every_name_of_a_registry_can_be_given(given):
-    assert check_names(parse_params(given), "params.yaml")
+def test_every_name_of_a_registry_can_be_given():
+    toolsets = [{"agent": {"toolset": name}} for name in ENVIRONMENTS]
+    rewards = [{"reward": name} for name in REWARDS]
+    for given in (*toolsets, *({"grpo": section} for section in (*rewards, *({"judge": {"rubric": name}} for name in RUBRICS)))):
+        assert check_names(parse_params(given), "params.yaml")
 
 
 @pytest.mark.parametrize(("given", "said"), WRONG)

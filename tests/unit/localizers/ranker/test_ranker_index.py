@@ -3,8 +3,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-import subprocess
-import sys
 import threading
 import zlib
 from collections.abc import Callable
@@ -226,22 +224,6 @@ def test_without_a_folder_that_can_be_written_a_temporary_one_serves(tmp_path: P
     (tmp_path / "file").write_text("")
     assert list(everything(repository, tmp_path / "file" / "index")) == ["a.py"]
     assert everything(Repository(write(tmp_path / "empty", {"README": ""})), tmp_path / "index") == {}
-
-
-def test_where_nothing_can_be_written_the_error_is_a_line(tmp_path: Path):
-    """The limit on the size of files stands in for a full disk, of the cache and of temporary files."""
-    tree(tmp_path / "r", {f"m{n}.py": f"def function_{n}(): return {n}\n" * 100 for n in range(20)})
-    code = (
-        "import resource, signal, sys; from fusesearch.cli.app import main\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)); main()"
-    )
-    command = [sys.executable, "-c", code, "localize", "--repo", str(tmp_path / "r"), "--issue", "function_3 is wrong"]
-    # without bytecode, since a module's that is cut at this size would stay and break the next import
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 1
-    assert done.stderr.startswith("fusesearch: ")
-    assert done.stderr.count("\n") == 1
 
 
 def test_several_at_once_share_an_index(tmp_path: Path):
