@@ -344,7 +344,7 @@ class _OfName(_Reading):
         for path, span in self._spots:
             if (path, (span.start, span.end)) not in shown:
                 yield self._excerpt("definition", path, span, [head(self._sources.lines(path), span.start, span.end)])
-        spots, unsure = self._spots[:MAX_SPOTS], []
+        spots, unsure = list({one.entity: one for one in self._spots}.values())[:MAX_SPOTS], []
         neighbours = Neighbours(self._sources, spots)
         for spot in spots:
             is_function = spot.span in self._sources.functions(spot.path)
