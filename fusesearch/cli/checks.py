@@ -216,7 +216,7 @@ def teacher(place: Place) -> Iterator[Check]:
         answers = reachable(f"{wanted.base_url.rstrip('/')}/models")
         detail = wanted.base_url if answers else f"nothing answers at {wanted.base_url}"
         yield Check("teacher endpoint", answers, detail, "start it, or set teacher.base_url")
-        key = wanted.api_key_env
+        key = "OPENAI_API_KEY"
         yield Check("teacher key", key in os.environ, key, f"export {key}=..., if the endpoint needs one")
 
 

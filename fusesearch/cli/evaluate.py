@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fusesearch.cli.choices import EncoderOption
+from fusesearch.cli.options import Encoder
 from fusesearch.cli.output import usage_error
 from fusesearch.core.text import flat_name
 
@@ -43,7 +43,7 @@ def evaluate(
     ] = None,
     model: Annotated[str | None, typer.Option(help="Model of an OpenAI-compatible endpoint.", metavar="NAME")] = None,
     base_url: Annotated[str | None, typer.Option(help="Address of the endpoint, ending in /v1.", metavar="URL")] = None,
-    encoder: EncoderOption = None,
+    encoder: Encoder = None,
     runs: Annotated[
         int | None,
         typer.Option(help="Runs per instance where a model is asked; 3 unless the grid says otherwise.", min=1, metavar="N"),

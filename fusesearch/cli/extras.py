@@ -44,6 +44,7 @@ NEEDS = {
 
 DISTRIBUTIONS = {
     "github": "PyGithub",
+    "sentence_transformers": "sentence-transformers",
     "sklearn": "scikit-learn",
     "vl_convert": "vl-convert-python",
     "psycopg2": "psycopg2-binary",

@@ -218,15 +218,20 @@ class Answer(Record):
         return list(dict.fromkeys(location.entity for location in self.modify if location.function))
 
 
-class Excerpt(Record):
-    """Lines of a file that are worth reading for an issue.
+ExcerptKind = Literal["function", "definition", "callee", "caller", "use", "test", "outline"]
 
-    ``kind`` says what they are: a ``function`` with its body, the head of a function that one of those calls (``callee``) or that
-    calls one (``caller``), or the ``outline`` of a file: heads of classes and functions that no other excerpt has. ``lines`` are
-    those of the whole function, ``shown`` those in ``text``, as inclusive ranges. ``of`` is the function that is called or calls.
+
+class Excerpt(Record):
+    """Lines of a file that are worth reading for an issue or a name.
+
+    ``kind`` says what they are: a ``function`` with its body, the ``definition`` of the name, the head of a function that one of
+    those calls (``callee``), the line of one that calls it (``caller``) or that has the name and may mean something else
+    (``use``), the line of a ``test``, or the ``outline`` of a file: heads of classes and functions that no other excerpt has.
+    ``lines`` are those of the whole function, ``shown`` those in ``text``, as inclusive ranges. ``of`` is the function that is
+    called or calls, or the name.
     """
 
-    kind: Literal["function", "callee", "caller", "outline"]
+    kind: ExcerptKind
     path: str
     function: str | None = None
     lines: tuple[int, int]
@@ -238,11 +243,12 @@ class Excerpt(Record):
 
 
 class Context(Record):
-    """The most useful reading for an issue, best first. None where the issue says too little to go on.
+    """The most useful reading for an issue or a ``name``, best first. None where the issue says too little to go on.
 
     ``text`` is all of it, as people and models read it; its ``tokens`` are estimated and at most ``budget``.
     """
 
+    name: str = Field("", exclude_if=_absent)
     excerpts: list[Excerpt] = Field(default_factory=list)
     text: str = ""
     tokens: int = 0

@@ -153,10 +153,8 @@ FOR_ALL = {
     "tool_format": ("endpoint", "is for a model behind an endpoint: name the model"),
     "pre_search": ("model", "is for a model that searches: name a model or a checkpoint"),
     "max_new_tokens": ("model", "is for a model that searches: name a model or a checkpoint"),
-    "temperature": ("model", "is for a model that searches: name a model or a checkpoint"),
-    "calls_per_turn": ("program", "is for localizers without a model: leave it out, or the model"),
 }
-"""Options of a search by who takes them, whatever the localizer: a model behind an endpoint, any model, a program without one."""
+"""Options of a search by who takes them, whatever the localizer: a model behind an endpoint, or any model."""
 
 
 def refusals(name: str, kinds: Collection[str], given: Mapping[str, object]) -> Iterator[tuple[str, str]]:

@@ -103,7 +103,7 @@ class Episodes:
         if not section.model or self.out is None:
             yield None
             return
-        model = load_model(section.model, section.base_url, api_key=os.environ.get(section.api_key_env))
+        model = load_model(section.model, section.base_url, api_key=os.environ.get("OPENAI_API_KEY"))
         with Journal(self.out / "verdicts.jsonl", key="key") as cache:
             try:
                 yield ModelJudge(model, rubric_named(section.rubric), cache)

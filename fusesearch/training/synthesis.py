@@ -34,6 +34,8 @@ from fusesearch.training.served import served
 
 PASSES = 2
 """Attempts per candidate before it is reported as errored."""
+TEMPERATURE = 0.7
+"""Of the teacher."""
 
 
 @dataclass(frozen=True)
@@ -141,14 +143,14 @@ class _Teacher:
         self._model = model
 
     async def episode(self, candidate: Candidate, opened: Callable[[str], Repository]) -> tuple[Candidate, Trajectory]:
-        agent, teacher = self.params.agent, self.params.teacher
+        agent = self.params.agent
         episode = make_episode(
             candidate.instance,
             opened(candidate.instance.instance_id),
             self._model or _scripted(candidate, self.params),
             agent,
             self.params.tools,
-            Sampling(temperature=teacher.temperature, max_new_tokens=agent.max_new_tokens, seed=candidate.seed),
+            Sampling(temperature=TEMPERATURE, max_new_tokens=agent.max_new_tokens, seed=candidate.seed),
             localizer="lexical" if self._model is None else "fusesearch",
             guidance=candidate.guidance,
         )
@@ -179,7 +181,7 @@ def _asked(teacher: Teacher, params: Params, out: Path) -> Iterator[Callable[[],
     elif not teacher.model:
         raise ConfigError("teacher.localizer is 'model', so teacher.model must be set in params.yaml, and teacher.base_url too")
     elif teacher.base_url:
-        yield lambda: load_model(teacher.model, teacher.base_url, api_key=os.environ.get(teacher.api_key_env))
+        yield lambda: load_model(teacher.model, teacher.base_url, api_key=os.environ.get("OPENAI_API_KEY"))
     else:
         with served(teacher.model, params.compute, out, params.model.dtype) as policy:
             if (form := unreadable_calls(policy.tokenizer)) and params.agent.prompt == "full":

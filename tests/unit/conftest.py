@@ -1,4 +1,4 @@
-"""Nothing of a unit test starts a process or draws a chart."""
+"""What unit tests leave to the integration tests: charts are drawn there."""
 
 import pytest
 

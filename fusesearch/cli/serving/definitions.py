@@ -159,7 +159,8 @@ def _context(roots: list[str]) -> Tool:
         title="Read what matters for an issue",
         description=(
             "The most useful code to read for an issue, within a budget of tokens: the best functions in full, heads of what "
-            "they call and of their callers, outlines of the likely files, each with path and lines. Takes about a second."
+            "they call, lines that call them, outlines of the likely files, each with path and lines. If issue is one name, "
+            "such as shop.cart.Cart.total: its definitions, its callers, what it calls, and the tests that name it."
         ),
         input_schema=_with_root(asked, roots),
         annotations=READ_ONLY,

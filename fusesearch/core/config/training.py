@@ -14,9 +14,10 @@ class Teacher(Section):
 
     localizer: Literal["lexical", "model"] = "lexical"
     model: str = Field("", description="what its endpoint calls it; without base_url, a folder or hub id")
-    base_url: str = Field("", description="its endpoint, with /v1; empty: vLLM servers serve the model (section compute)")
-    api_key_env: str = "OPENAI_API_KEY"
-    temperature: float = Field(0.7, ge=0)
+    base_url: str = Field(
+        "",
+        description="its endpoint, with /v1, whose key is in OPENAI_API_KEY; empty: servers of section compute serve it",
+    )
 
 
 class Synthesize(Section):
@@ -99,8 +100,7 @@ class JudgeSection(Section):
     """Who grades the answers to open questions; exact ones need nobody."""
 
     model: str = Field("", description="model of an OpenAI-compatible endpoint; empty: open questions are not trained on")
-    base_url: str = ""
-    api_key_env: str = "OPENAI_API_KEY"
+    base_url: str = Field("", description="its endpoint, with /v1, whose key is in OPENAI_API_KEY")
     rubric: str = Field("coreqa", description="what it gives points for; the grade that follows is one of 0.2, 0.4, ... 1")
 
     @model_validator(mode="after")

@@ -21,7 +21,6 @@ from fusesearch.reporting.table import ARMS
 from tasks.report import make_report, sources
 from tasks.running.places import MAIN, Places
 
-pytestmark = pytest.mark.usefixtures("undrawn")
 PARAMS = Params(seed=3)
 SKILL = {"base": 0.1, "rl": 0.3, "sft": 0.6, "sft+rl": 0.8, "lexical": 0.7}
 
@@ -72,13 +71,21 @@ def write_project(root):
     return root
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _here(undrawn):
+    """Nothing is drawn, and git is not asked for the revision."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.report.revision", lambda root: "c0ffee")
+        yield
+
+
 @pytest.fixture
 def project(tmp_path):
     return write_project(tmp_path)
 
 
 @pytest.fixture(scope="module")
-def reported(tmp_path_factory, undrawn):
+def reported(tmp_path_factory):
     """A project with its report, for tests that only read it."""
     root = write_project(tmp_path_factory.mktemp("reported"))
     make_report(PARAMS, Places(root=root))

@@ -25,9 +25,15 @@ FILES = experiment_files("filtering")
 BETTER = {"none": 0.2, "joint": 0.8}
 
 
-@pytest.fixture(autouse=True)
-def _undrawn(monkeypatch):
-    monkeypatch.setattr("tasks.experiments.results.draw", lambda names, results, curves: [])
+@pytest.fixture(scope="module", autouse=True)
+def _undrawn():
+    """No chart is drawn, and git is not asked for the revision."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.experiments.results.draw", lambda names, results, curves: [])
+        patch.setattr(
+            "tasks.experiments.measuring.revision", lambda: {"git_revision": "c0ffee", "dirty": False, "dvc_revision": ""}
+        )
+        yield
 
 
 @pytest.fixture
