@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from fusesearch.core.config.section import Section
 from fusesearch.core.presets import FILTER_PRESETS, NO_PRESET
 
 
 class Criteria(Section):
-    """Which repositories of GitHub to mine; null takes the value of the preset, if there is one."""
+    """Which repositories of GitHub to mine."""
 
     min_stars: int | None = Field(None, ge=0)
     min_issues: int | None = Field(None, ge=0, description="issues, open and closed")
@@ -23,12 +23,19 @@ class Criteria(Section):
     max_repositories: int | None = Field(None, ge=1, description="keep those with the most stars")
 
 
+def _of_criteria(values: dict[str, Any]) -> dict[str, Any]:
+    Criteria.model_validate(values)
+    return values
+
+
 class GitHubSource(Section):
     """The source `github`: merged pull requests and the issues they close (docs/data.md)."""
 
     repositories: list[str] = Field(default_factory=list, description="owner/name; if given, GitHub is not searched")
     preset: Literal["fusesearch", "tooltrain"] | None = Field(None, description="thresholds of a paper, as far as it gives them")
-    criteria: Criteria = Field(default_factory=Criteria)
+    criteria: Annotated[dict[str, Any], AfterValidator(_of_criteria)] = Field(
+        {}, description="values of Criteria, such as min_stars; they go over those of the preset"
+    )
     exclude: list[str] = Field(default_factory=list, description="owner/name to exclude, besides the benchmarks' repositories")
     questions: bool = Field(
         False,
@@ -119,9 +126,6 @@ class Split(Section):
     validation: float = Field(0.0, ge=0, le=1, description="share of the repositories, relative to the other two")
     validation_owners: list[str] = Field(default_factory=list, description="owners (before the slash) that are also held out")
     benchmarks: list[Path] = Field(default_factory=list, description="instance files to decontaminate against")
-    near_duplicate: float | None = Field(
-        0.8, gt=0.1, le=1, description="Jaccard similarity to a benchmark's issue or patch from which an instance is dropped"
-    )
     without: list[Path] = Field(
         default_factory=list, description="tables of instances that nothing trains on: CSV with id and rule, the reason"
     )

@@ -87,10 +87,10 @@ def select(api: Api, config: GitHubSource, benchmarks: Iterable[str] = ()) -> Se
 
 def effective(config: GitHubSource) -> Criteria:
     """The criteria of the params over those of the preset."""
-    if config.preset is None and not config.criteria.model_fields_set:
+    if config.preset is None and not config.criteria:
         raise ConfigError("mine.github: name repositories, a preset (fusesearch, tooltrain) or criteria")
     base = PRESETS[config.preset] if config.preset else Criteria()
-    return base.model_copy(update={name: getattr(config.criteria, name) for name in config.criteria.model_fields_set})
+    return base.model_copy(update=Criteria.model_validate(config.criteria).model_dump(exclude_unset=True))
 
 
 def unfit(facts: Facts, criteria: Criteria) -> str | None:

@@ -1,9 +1,11 @@
 """What failed requests mean, and how long a run waits."""
 
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
+from fusesearch.cli.profiles import load_profile
 from fusesearch.core.config import GitHubSource
 from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
 from fusesearch.data.sources.github import client, queries
@@ -13,6 +15,7 @@ from fusesearch.data.sources.github.selection import PRESETS, Facts, effective, 
 from tests.fakes.github_server.schema import SCHEMA, cost, document_of
 from tests.fakes.local_server import LocalServer, by
 
+ROOT = Path(__file__).parents[4]
 LEFT_NONE = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1200", "X-RateLimit-Resource": "graphql"}
 
 
@@ -205,6 +208,7 @@ def test_presets_have_the_papers_thresholds_and_params_go_over_them():
     assert PRESETS["fusesearch"].max_repositories == 233
     changed = effective(GitHubSource(preset="tooltrain", criteria={"min_stars": 5}))
     assert (changed.min_stars, changed.min_issues) == (5, 1000)
+    assert effective(load_profile("tooltrain-7b", ROOT).mine.github) == tooltrain
     with pytest.raises(ConfigError, match="name repositories"):
         effective(GitHubSource())
 
