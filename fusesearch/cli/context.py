@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fusesearch.cli.localize import NO_ANSWER, given_once, instance_given
+from fusesearch.cli.localize import NO_ANSWER, given_once, issue_given
 from fusesearch.cli.output import Format, print_json
 
 
@@ -42,19 +42,14 @@ def context(
     """
     given = given_once(text, issue)
     from fusesearch.cli import report
-    from fusesearch.cli.progress import progress
+    from fusesearch.cli.progress import indexing
     from fusesearch.localizers.ranker.context import context_of, name_in
     from fusesearch.search.repository import Repository
 
     repository = Repository(repo)
-    if name_in(given) is None or Path(given).is_file():
-        given = instance_given(repository.root.name, given).problem_statement
-    with progress(quiet=format is Format.json) as show:
-
-        def on_progress(done: int, total: int) -> None:
-            show("index", {"done": done, "total": total})
-
-        found = context_of(given, repository, tokens, on_progress=on_progress)
+    named = name_in(given) is not None and not Path(given).is_file()
+    with indexing(quiet=format is Format.json) as progress:
+        found = context_of(given if named else issue_given(given)[1], repository, tokens, on_progress=progress)
     if format is Format.json:
         print_json(report.context_json(found))
     else:

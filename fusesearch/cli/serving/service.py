@@ -90,10 +90,10 @@ class Service:
         return await self._localized(self.searcher, issue, context)
 
     async def context(self, issue: Issue, tokens: Tokens = None) -> CallToolResult:
-        """The most useful code to read for an issue, within a budget of tokens.
+        """The most useful code to read for an issue or a name, within a budget of tokens.
 
-        The best functions in full, heads of what they call and of their callers, outlines of the likely files, each with path
-        and lines. Takes about a second.
+        For an issue: the best functions in full, heads of what they call, lines that call them, outlines of the likely files. If
+        issue is one name, such as shop.cart.Cart.total: its definitions, its callers, what it calls, the tests that name it.
         """
         with _one_line():
             found = await in_thread(context_of, issue, self._repository(), tokens or TOKENS)

@@ -141,14 +141,13 @@ class _Reading:
     def _bodies(self, chosen: Sequence[Excerpt], wanted: Iterable[Location], room: float) -> list[Excerpt]:
         """``chosen`` and what else fits into ``room`` bytes; the first may be cut, and others where there is much room."""
         found, whole = list(chosen), self._budget * BYTES_PER_TOKEN
-        taken = {(one.path, one.function) for one in chosen}
+        taken = {(one.path, one.lines) for one in chosen}
         for place in wanted:
             left = min(room - _size(found), whole * (LONG if found else BODIES))
-            fresh = left > 0 and (place.path, place.function) not in taken
-            excerpt = self._body(place, left, not found or left > whole * LONG / 2) if fresh else None
-            if excerpt:
+            excerpt = self._body(place, left, not found or left > whole * LONG / 2) if left > 0 else None
+            if excerpt and (excerpt.path, excerpt.lines) not in taken:
                 found.append(excerpt)
-                taken.add((place.path, place.function))
+                taken.add((excerpt.path, excerpt.lines))
         return found
 
     def _body(self, place: Location, room: float, may_cut: bool) -> Excerpt | None:
@@ -345,7 +344,7 @@ class _OfName(_Reading):
         for path, span in self._spots:
             if (path, (span.start, span.end)) not in shown:
                 yield self._excerpt("definition", path, span, [head(self._sources.lines(path), span.start, span.end)])
-        spots, unsure = self._spots[:MAX_SPOTS], []
+        spots, unsure = list({one.entity: one for one in self._spots}.values())[:MAX_SPOTS], []
         neighbours = Neighbours(self._sources, spots)
         for spot in spots:
             is_function = spot.span in self._sources.functions(spot.path)

@@ -136,7 +136,7 @@ class Neighbours:
         """
         name, followed = callable_name(spot.path, spot.span.name), 0
         holder = spot.span.name.removesuffix(name).strip(".").rpartition(".")[2] or re.split(r"[/.]", spot.path)[-2]
-        several = len(self._defined[name]) > 1
+        several = len({one.entity for one in self._defined[name]}) > 1
         files = sorted(self._naming[name], key=lambda path: (*_distance(spot.path, path), path))
         for path in [path for path in files if family(path) == family(spot.path)][:MAX_FILES]:
             found = list(self._sources.uses(path, name, calls))
@@ -149,7 +149,7 @@ class Neighbours:
                 if by_name is None and not meant:
                     fits = holder in self._sources.index.source(path)
                 else:
-                    fits = spot.entity in meant or by_name == spot
+                    fits = spot.entity in meant or (by_name is not None and by_name.entity == spot.entity)
                 if fits and caller != spot and not (path == spot.path and use.line in spot.span and use.function is None):
                     yield use._replace(sure=bool(meant or by_name))
 
@@ -185,7 +185,7 @@ class Neighbours:
         here = [spot for spot in options if spot.path == caller.path]
         holder = caller.span.name.rpartition(".")[0]
         fitting = [spot for spot in here if spot.span.name == f"{holder}.{name}"] or here or options
-        if len(fitting) != 1:
+        if len({spot.entity for spot in fitting}) != 1:  # overloads have one name
             return None
         found = fitting[0]
         if here or not caller.path.endswith(_NEED_OBJECTS) or not found.span.name.endswith(f".{name}"):

@@ -1,4 +1,4 @@
-"""The two families of questions. Each truth comes from the syntax and from the running package, and both must agree.
+"""The two families of questions, whose truth the syntax says: a name is followed strictly, or not at all.
 
 A candidate that fails a check is dropped under the name of the check. Names are those that a user would write: the shortest
 module that has them.
@@ -15,15 +15,11 @@ from fusesearch.agents.questions import ask
 from fusesearch.core.schema import Expected
 from fusesearch.data.sources.synthetic.corpus import Corpus, digest
 from fusesearch.data.sources.synthetic.edits import FunctionNode
-from fusesearch.data.sources.synthetic.questions import runtime
 from fusesearch.data.sources.synthetic.questions.resolve import Definition, Program, exported_names
-from fusesearch.data.sources.synthetic.sandbox import Sandbox
 
 MAX_VALUE_CHARS = 24
 PER_FAMILY = 60
 """Candidates of a family per repository that are checked further."""
-
-SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -47,20 +43,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Public:
-    """What a user calls a definition, and the modules from that name to the definition."""
+    """What a user calls a definition, and the last part of that name."""
 
     name: str
-    module: str
     attribute: str
     definition: Definition
-
-    @property
-    def place(self) -> tuple[str, str, int]:
-        """Where the syntax says that it is, as :class:`runtime.Facts` say it."""
-        node = self.definition.node
-        decorators = getattr(node, "decorator_list", [])
-        line = min([node.lineno, *(decorator.lineno for decorator in decorators)]) if isinstance(node, FunctionNode) else 0
-        return self.definition.path, self.definition.name, line
 
 
 @dataclass
@@ -69,7 +56,6 @@ class Asker:
 
     corpus: Corpus
     seed: int
-    sandbox: Sandbox
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -77,8 +63,6 @@ class Asker:
         self.program = Program(self.corpus.sources, modules)
         self.publics = self._publics()
         self.defined = Counter(name for source in self.corpus.sources.values() for name in _defined_names(source.tree))
-        wanted = {(public.module, public.attribute) for public in self.publics}
-        self.facts = runtime.observe(self.corpus, sorted(wanted), self.sandbox, SECONDS)
 
     def questions(self) -> dict[str, list[Question]]:
         """At most ``PER_FAMILY`` candidates of each family, drawn by the seed."""
@@ -91,10 +75,10 @@ class Asker:
         return found
 
     def default(self) -> Iterator[Question]:
-        """Defaults of parameters of public functions that run as their syntax says: no decorator put another in their place."""
+        """Defaults of parameters of public functions; the altered module has to show them when it runs."""
         for public in self.publics:
             definition, node = public.definition, public.definition.node
-            if not isinstance(node, FunctionNode) or self.facts.places.get((public.module, public.attribute)) != public.place:
+            if not isinstance(node, FunctionNode):
                 continue
             positional = [*node.args.posonlyargs, *node.args.args]
             pairs = [*zip(positional[len(positional) - len(node.args.defaults) :], node.args.defaults, strict=True),
@@ -103,20 +87,16 @@ class Asker:
                 value = _literal(default) if default is not None else None
                 if value is None or default is None:
                     continue
-                seen = self.facts.values.get((public.module, public.attribute, argument.arg))
-                if self._agree("default", seen, repr(value)):
-                    hops = len(definition.chain) if self._ambiguous(public) else 1
-                    literal = Literal(definition.path, default, definition.name, argument.arg)
-                    names = {"parameter": argument.arg}
-                    yield self._question("default", public, repr(value), default.lineno, hops, argument.arg, literal, names)
+                hops = len(definition.chain) if self._ambiguous(public) else 1
+                literal = Literal(definition.path, default, definition.name, argument.arg)
+                names = {"parameter": argument.arg}
+                yield self._question("default", public, repr(value), default.lineno, hops, argument.arg, literal, names)
 
     def exported(self) -> Iterator[Question]:
         """The file and name behind a public name that is imported from elsewhere."""
         for public in self.publics:
             definition = public.definition
             if len(definition.chain) < 2 or not isinstance(definition.node, FunctionNode | ast.ClassDef):
-                continue
-            if not self._agree("exported", self.facts.places.get((public.module, public.attribute)), public.place):
                 continue
             stem = definition.path.rpartition("/")[2].removesuffix(".py").strip("_")
             if stem.casefold() in public.attribute.casefold() or public.attribute.casefold() in stem.casefold():
@@ -138,20 +118,12 @@ class Asker:
             for name in sorted({*bound, *from_stars}):
                 definition = None if name.startswith("_") else self.program.follow(module, name)
                 if definition and (definition.path == path or name in listed or path.endswith("__init__.py")):
-                    best.setdefault(definition.entity, Public(f"{module}.{name}", module, name, definition))
+                    best.setdefault(definition.entity, Public(f"{module}.{name}", name, definition))
         return list(best.values())
 
     def _ambiguous(self, public: Public) -> bool:
         """Whether a search for the definition finds others of its name, too."""
         return self.defined[public.definition.name] > 1
-
-    def _agree(self, family: str, runs: object, reads: object) -> bool:
-        """Whether what runs equals what the syntax says."""
-        if runs is None:
-            self.dropped[family, "not seen at run time"] += 1
-        elif runs != reads:
-            self.dropped[family, "routes disagree"] += 1
-        return runs is not None and runs == reads
 
     def _question(
         self, family: str, public: Public, value: str, line: int, hops: int, subject: str,

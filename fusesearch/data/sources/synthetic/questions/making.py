@@ -34,11 +34,11 @@ class Asked:
 
 
 def make_questions(corpus: Corpus, seed: int, sandbox: Sandbox, keep: int) -> Asked:
-    """At most ``keep`` questions, families taking turns; at least half of them need several look-ups."""
-    asker = Asker(corpus, seed, sandbox)
+    """At most ``keep`` questions, families taking turns; no more than half of ``keep`` need one look-up at most."""
+    asker = Asker(corpus, seed)
     found = asker.questions()
     with_literal = [(question, question.literal) for group in found.values() for question in group if question.literal]
-    altered, texts = alter(asker, with_literal)
+    altered, texts = alter(asker, with_literal, sandbox)
     files = {path: shortened(text).text for path, text in texts.items()}
     plain = {file.path: corpus.committed(file.path).text for file in corpus.files}
     groups = {family: [question for question in group if not question.literal] for family, group in found.items()}
@@ -89,9 +89,9 @@ def _seen_at_once(text: str, files: Mapping[str, str]) -> list[str]:
 
 
 def _balanced(questions: Sequence[Question], keep: int) -> list[Question]:
-    """The first ones, with no more that need one look-up at most than others."""
+    """The first ones; those that need one look-up at most are no more than half of ``keep``."""
     hard = [question for question in questions if question.expected.hops > 1][:keep]
-    easy = [question for question in questions if question.expected.hops <= 1][: min(len(hard), keep // 2)]
+    easy = [question for question in questions if question.expected.hops <= 1][: keep // 2]
     chosen = {id(question) for question in [*easy, *hard[: keep - len(easy)]]}
     return [question for question in questions if id(question) in chosen]
 
@@ -110,7 +110,7 @@ WORDS = (
 SECONDS = 60.0
 
 
-def alter(asker: Asker, found: Sequence[tuple[Question, Literal]]) -> tuple[list[Question], dict[str, str]]:
+def alter(asker: Asker, found: Sequence[tuple[Question, Literal]], sandbox: Sandbox) -> tuple[list[Question], dict[str, str]]:
     """The questions with their new truths, and the altered texts by path.
 
     A module that does not run with its new literals keeps its own, and its questions are dropped, as is a question whose new
@@ -124,7 +124,7 @@ def alter(asker: Asker, found: Sequence[tuple[Question, Literal]]) -> tuple[list
     for path, asked in by_path.items():
         new = {(literal.name, literal.parameter): _other(question.expected, asker.seed) for question, literal in asked}
         text = _exchanged(asker.corpus, path, {literal.node: new[literal.name, literal.parameter] for _, literal in asked})
-        runs = altered_values(asker.corpus, asker.program.modules[path], path, text, list(new), asker.sandbox, SECONDS)
+        runs = altered_values(asker.corpus, asker.program.modules[path], path, text, list(new), sandbox, SECONDS)
         for question, literal in asked:
             value = new[literal.name, literal.parameter]
             if runs.get((literal.name, literal.parameter)) != value:

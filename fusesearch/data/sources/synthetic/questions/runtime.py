@@ -1,68 +1,20 @@
-"""What a package says of itself when it runs: the second route to each truth, beside its syntax.
+"""What a module shows when it runs with other literals.
 
-Everything here runs in a child of the :class:`Sandbox`, so that importing all modules changes nothing for others.
+It runs in a child of the :class:`Sandbox`, so that importing it changes nothing for others.
 """
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import inspect
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
-from fusesearch.data.sources.synthetic.corpus import HEAVY_IMPORTS, Corpus, future_flags
+from fusesearch.data.sources.synthetic.corpus import Corpus, future_flags
 from fusesearch.data.sources.synthetic.sandbox import Sandbox
-
-LITERALS = int | float | str
-Name = tuple[str, str]
-"""A module and a name in it."""
-
-
-@dataclass
-class Facts:
-    """``places``: (path, qualified name, first line; 0 for a class) of what a name is. ``values``: the literals of a function's
-    defaults, by module, name and parameter."""
-
-    places: dict[Name, tuple[str, str, int]] = field(default_factory=dict)
-    values: dict[tuple[str, str, str], str] = field(default_factory=dict)
-
-
-def observe(corpus: Corpus, names: Iterable[Name], sandbox: Sandbox, seconds: float) -> Facts:
-    """Import all modules and look at ``names``."""
-
-    def run() -> Facts:
-        facts = Facts()
-        for file in corpus.files:
-            if file.module and file.path in corpus.sources and file.module.split(".")[0] not in HEAVY_IMPORTS:
-                with contextlib.suppress(BaseException):
-                    importlib.import_module(file.module)
-        for module, name in names:
-            with contextlib.suppress(Exception):
-                _look(corpus, facts, module, name, getattr(sys.modules[module], name))
-        return facts
-
-    return sandbox.run(run, seconds) or Facts()
-
-
-def _look(corpus: Corpus, facts: Facts, module: str, name: str, thing: Any) -> None:
-    if isinstance(thing, type):
-        path = corpus.paths.get(getattr(sys.modules.get(thing.__module__), "__file__", None) or "")
-        if path:
-            facts.places[module, name] = (path, thing.__qualname__, 0)
-        return
-    inner = inspect.unwrap(thing)
-    inner = getattr(inner, "orig_func", inner)  # what networkx's dispatcher calls the function
-    if isinstance(inner, FunctionType) and inner.__code__.co_filename in corpus.paths:
-        code = inner.__code__
-        facts.places[module, name] = (corpus.paths[code.co_filename], code.co_qualname, code.co_firstlineno)
-        for parameter in inspect.signature(thing).parameters.values():
-            if isinstance(parameter.default, LITERALS) and not isinstance(parameter.default, bool):
-                facts.values[module, name, parameter.name] = repr(parameter.default)
 
 
 def altered_values(
