@@ -61,7 +61,6 @@ RULES = {
     "adds_function": "the patch adds a function to a code file",
     "functions_unknown": "a changed line lies in code that cannot be parsed",
     "no_existing_function": "no existing function in a code file is modified",
-    "several_files": "more than one code file is modified (with single_file)",
 }
 """All rules in their order, with what they drop."""
 
@@ -328,8 +327,6 @@ def _broken_by_truth(truth: Truth, rules: Filter) -> Iterator[str]:
         yield "functions_unknown"
     if not _in_code(truth.functions):
         yield "no_existing_function"
-    if rules.single_file and sum(map(is_code, truth.files)) != 1:
-        yield "several_files"
 
 
 def _in_code(entities: Sequence[str]) -> bool:

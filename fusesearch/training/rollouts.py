@@ -106,7 +106,7 @@ class Episodes:
         model = load_model(section.model, section.base_url, api_key=os.environ.get("OPENAI_API_KEY"))
         with Journal(self.out / "verdicts.jsonl", key="key") as cache:
             try:
-                yield ModelJudge(model, rubric_named(section.rubric), cache)
+                yield ModelJudge(model, rubric_named("coreqa"), cache)
             finally:
                 await model.close()
 

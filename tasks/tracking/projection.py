@@ -39,14 +39,11 @@ PARAM_CHARS = 6000
 KEPT_SUFFIXES = {".json", ".csv", ".md", ".html", ".png", ".svg"}
 KEPT_BYTES = 20 * 1024**2
 """Tables and pages up to this size are kept with the run."""
-INPUT_TRIES = 3
 _COLUMNS = (
     "instance_id", "repo", "run", "f1", "file_f1", "function_f1", "efficiency", "efficiency_call", "redundancy_call", "reward",
     "turns", "calls", "calls_per_turn", "failed_calls", "tokens_billed", "seconds", "error",
 )  # fmt: skip
 _LISTS = ("predicted_files", "true_files", "predicted_functions", "true_functions")
-_CONFLICT = re.compile("IntegrityError|UniqueViolation|Duplicate entry")
-"""The errors of SQLite, PostgreSQL and MySQL if another process inserted the same row since MLflow looked for it."""
 logger = logging.getLogger(__name__)
 
 
@@ -232,16 +229,8 @@ class Projection:
             self.client.log_batch(run_id, metrics=missing[start : start + 500])
 
     def _inputs(self, run: Run, record: RunRecord) -> None:
-        from mlflow.exceptions import MlflowException
-
         datasets = [dataset_input(Path(path), digest, record.stage) for path, digest in record.inputs.items()]
-        for attempt in range(1, INPUT_TRIES + 1):
-            try:
-                self.client.log_inputs(run.info.run_id, datasets=datasets)
-                return
-            except MlflowException as error:  # two runs inserted one dataset at once: the next try finds it
-                if attempt == INPUT_TRIES or not _CONFLICT.search(str(error)):
-                    raise
+        self.client.log_inputs(run.info.run_id, datasets=datasets)
 
     def _evaluated(self, run: Run, record: RunRecord, path: Path) -> None:
         """Record every arm of a file of scores: an experiment's arm or a cell on the run itself, others on a child run each."""

@@ -19,7 +19,7 @@ from tests.fakes.tiny_student import tiny_student
 ROOT = Path(__file__).parents[2]
 COPIED = (
     *("fusesearch", "tasks", "flows", "experiments/reference", "experiments/profiles/verl"),
-    *(".dvc/config", ".dvcignore", ".gitignore", "dvc.yaml", "requirements.lock"),
+    *(".dvc/config", ".dvcignore", ".gitignore", "dvc.yaml", "requirements.lock", "experiments/nano/packages.txt"),
 )
 TINY = {
     "mine": {

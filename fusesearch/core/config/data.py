@@ -103,7 +103,6 @@ class Filter(Section):
         NO_PRESET["min_issue_chars"], ge=0, description="least characters of an issue, after stripping white space"
     )
     max_files: int = Field(NO_PRESET["max_files"], ge=1, description="files a patch may touch")
-    single_file: bool = Field(False, description="keep only pairs that modify exactly one file of code")
     near_duplicate: float | None = Field(
         NO_PRESET["near_duplicate"],
         gt=0.1,

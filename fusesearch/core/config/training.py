@@ -97,11 +97,10 @@ class Rewarded(Section):
 
 
 class JudgeSection(Section):
-    """Who grades the answers to open questions; exact ones need nobody."""
+    """Who grades the answers to open questions by CoReQA's rubric, from 0.2 to 1; exact ones need nobody."""
 
     model: str = Field("", description="model of an OpenAI-compatible endpoint; empty: open questions are not trained on")
     base_url: str = Field("", description="its endpoint, with /v1, whose key is in OPENAI_API_KEY")
-    rubric: str = Field("coreqa", description="what it gives points for; the grade that follows is one of 0.2, 0.4, ... 1")
 
     @model_validator(mode="after")
     def _has_an_address(self) -> JudgeSection:

@@ -27,13 +27,13 @@ from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Context, Excerpt, ExcerptKind, Location, Place
 from fusesearch.core.text import printable
 from fusesearch.localizers.ranker import models, ranking_in
-from fusesearch.localizers.ranker.answer import Ranking
+from fusesearch.localizers.ranker.answer import Ranking, location
 from fusesearch.localizers.ranker.evidence import draw_evidence
 from fusesearch.localizers.ranker.facts import IDENTIFIER, term, words_of
 from fusesearch.localizers.ranker.index import Index, Progress
 from fusesearch.localizers.ranker.neighbours import Neighbours, Sources, Spot, Use, word_of
 from fusesearch.localizers.ranker.paths import family
-from fusesearch.localizers.ranker.places import FEW_FILES, LEAST, for_people, said
+from fusesearch.localizers.ranker.places import FEW_FILES, LEAST, for_people, lines_of, said
 from fusesearch.search.repository import Repository
 
 TOKENS, LEAST_TOKENS, MOST_TOKENS = 4000, 100, 100_000
@@ -219,23 +219,15 @@ class _OfIssue(_Reading):
 
     def context(self) -> Context:
         """The functions of the answer stand first, then others of its files. A file without any counts as one."""
-        having = {one.candidate.path for one in self._ranking.functions}
-        wanted = [one for place in self._places for one in place.functions]
-        wanted += [
-            Location(path=one.path, confidence=one.confidence, reasons=one.reasons)
-            for one in self._places
-            if one.path not in having
-        ]
-        wanted.sort(key=lambda one: -(one.confidence or 0.0))
-        paths = {place.path for place in self._places}
-        for one in self._ranking.functions:
-            path, span = one.candidate.path, one.candidate.lines
-            if path in paths and one.probability >= LEAST:
-                lines, reasons = (span.start, span.end), said(one, self._issue)
-                wanted.append(
-                    Location(path=path, function=span.name, lines=lines, confidence=round(one.probability, 3), reasons=reasons)
-                )
-        return self._composed(wanted)
+        answered = {one.entity for place in self._places for one in place.functions}
+        paths, having = {place.path for place in self._places}, {one.candidate.path for one in self._ranking.functions}
+        ranked = (one for one in self._ranking.functions if one.candidate.path in paths and one.probability >= LEAST)
+        wanted = [location(one.candidate.entity, one.probability, said(one, self._issue), lines_of(one)) for one in ranked]
+        wanted += [location(one.path, one.confidence, one.reasons) for one in self._places if one.path not in having]
+        places = [Location.model_validate(fields) for fields in wanted]
+        return self._composed(
+            sorted(places, key=lambda one: (one.function is not None and one.entity not in answered, -(one.confidence or 0)))
+        )
 
     def _weight(self, path: str, number: int) -> float:
         """How much of the issue a line has: its words, the rarer the more, and lines that the issue names."""

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from os.path import commonpath
 from typing import NamedTuple
 
 from fusesearch.code.calls import CallGraph
@@ -137,7 +138,7 @@ class Neighbours:
         name, followed = callable_name(spot.path, spot.span.name), 0
         holder = spot.span.name.removesuffix(name).strip(".").rpartition(".")[2] or re.split(r"[/.]", spot.path)[-2]
         several = len({one.entity for one in self._defined[name]}) > 1
-        files = sorted(self._naming[name], key=lambda path: (*_distance(spot.path, path), path))
+        files = sorted(self._naming[name], key=lambda path: (path != spot.path, -len(commonpath([path, spot.path])), path))
         for path in [path for path in files if family(path) == family(spot.path)][:MAX_FILES]:
             found = list(self._sources.uses(path, name, calls))
             followed += bool(found)
@@ -196,9 +197,3 @@ class Neighbours:
 def word_of(name: str) -> int:
     """The term that a file has whose text contains a name."""
     return term((*words_of(name), name)[0])
-
-
-def _distance(one: str, other: str) -> tuple[bool, int]:
-    folders = [path.split("/")[:-1] for path in (one, other)]
-    shared = next((number for number, (a, b) in enumerate(zip(*folders, strict=False)) if a != b), min(map(len, folders)))
-    return one != other, sum(map(len, folders)) - 2 * shared

@@ -41,9 +41,9 @@ def test_a_preset_in_an_override_sets_the_values_that_the_override_leaves_out():
 
 
 def test_a_preset_in_an_overlay_wins_over_the_values_below_it():
-    below = {"filter": {"min_issue_chars": 40, "max_files": 15, "single_file": True}}
+    below = {"filter": {"min_issue_chars": 40, "max_files": 15}}
     merged = parse_params(overlay(below, {"filter": {"preset": "tooltrain"}})).filter
-    assert (merged.min_issue_chars, merged.max_files, merged.single_file) == (100, 15, True)
+    assert (merged.min_issue_chars, merged.max_files) == (100, 15)
     assert parse_params(overlay(below, {"filter": {"preset": "strict", "max_files": 7}})).filter.max_files == 7
 
 

@@ -166,13 +166,6 @@ def test_new_tests_documents_and_their_functions_are_no_reason_to_drop():
     assert kept[0].truth.added_files == ["tests/test_new.py", "changelog/12.fix.rst"]
 
 
-def test_single_file_counts_files_of_code_alone():
-    both = [pair(patch=CODE + edit("pkg/b.py"))]
-    assert run(both, single_file=True)[1] == {"several_files": 1}
-    assert run(both)[1] == {}
-    assert run([pair(patch=CODE + TEST + DOCS)], single_file=True)[1] == {}
-
-
 def test_duplicates_are_those_of_kept_pairs():
     again = "CALLING it, with a number: gives back `the number` itself,\n\nwhich is not what the manual says!"
     pairs = [pair(patch=DOCS), pair(), pair(), pair(instance_id="j", problem_statement=again), pair(instance_id="k", patch="")]
