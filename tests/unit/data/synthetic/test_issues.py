@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.data.sources.synthetic.corpus import shortened
-from fusesearch.data.sources.synthetic.issues import MAX_ISSUE_CHARS, Symptom, TracebackEntry, write_issue
+from fusesearch.data.sources.synthetic.issues import MAX_ISSUE_CHARS, Symptom, write_issue
 
 VALUE = Symptom(("from toolz import remove",), ("list(remove(odd, [1, 2]))",), "[2]\n", "[1]\n")
 CRASH = Symptom(
@@ -16,7 +16,7 @@ CRASH = Symptom(
     "",
     "TypeError",
     "bad operand",
-    traceback=(TracebackEntry("a/b.py", 7, "helper", "return -x"),),
+    traceback=('  File "a/b.py", line 7, in helper', "    return -x"),
 )
 NO_ERROR = Symptom((), ("check(-1)",), "", "None\n", promised="ValueError: negative")
 
