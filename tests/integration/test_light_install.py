@@ -24,6 +24,7 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["option
 ISSUE = "perimeter(3) returns 9 but should be 12"
 MODULE_OF = {
     "scikit-learn": "sklearn",
+    "sentence-transformers": "sentence_transformers",
     "vl-convert-python": "vl_convert",
     "more-itertools": "more_itertools",
     "pygithub": "github",
@@ -82,6 +83,7 @@ def test_what_needs_no_extra(light, repo, tmp_path):
     [
         (("localize", "--localizer", "bm25"), "models"),
         (("localize", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"), "models"),
+        (("localize", "--localizer", "swerank-embed", "--encoder", ROOT), "train"),
         (("localize", "--checkpoint", ROOT / "experiments/nano/base"), "train"),
     ],
 )

@@ -87,9 +87,10 @@ def test_other_log_probabilities_are_noticed(tmp_path: Path, base: Path, monkeyp
 
 
 def failing(folder: Path) -> Path:
-    """A program that notes which GPUs it may use and fails."""
+    """A program that notes which GPUs it may use and how it allocates, and fails."""
     program = folder / "python"
-    program.write_text(f'#!/bin/sh\necho "$CUDA_VISIBLE_DEVICES" > {folder}/gpus\necho "Error: no" >&2\nexit 1\n')
+    seen = f'echo "$CUDA_VISIBLE_DEVICES$PYTORCH_CUDA_ALLOC_CONF" > {folder}/gpus'
+    program.write_text(f'#!/bin/sh\n{seen}\necho "Error: no" >&2\nexit 1\n')
     program.chmod(0o755)
     return program
 
@@ -106,9 +107,11 @@ def test_a_server_that_does_not_start_is_one_line(tmp_path: Path, base: Path, mo
         Servers(Compute(serve=3), tmp_path / "vllm.log", gpus=2)
 
 
-def test_a_server_gets_the_last_of_the_gpus_that_this_process_may_use(
+def test_a_server_gets_the_last_of_the_gpus_that_this_process_may_use_and_not_its_allocator(
     tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    quiet()
+    assert os.environ["PYTORCH_CUDA_ALLOC_CONF"] == "expandable_segments:True"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7,9")
     monkeypatch.setattr(serving, "ENVIRONMENT", failing(tmp_path))
     for options, given in (([], "9"), (["--tensor-parallel-size", "2"], "7,9"), (["-tp=2"], "7,9")):
@@ -120,19 +123,6 @@ def test_a_server_gets_the_last_of_the_gpus_that_this_process_may_use(
         Servers(Compute(serve=2, options=["-tp", "2"]), tmp_path / "vllm.log", gpus=3)
     with pytest.raises(ConfigError, match=r"compute\.options: .*invalid int"):
         Servers(Compute(options=["-tp", "two"]), tmp_path / "vllm.log", gpus=3)
-
-
-def test_what_sets_the_allocator_of_training_does_not_reach_a_server(
-    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    quiet()
-    assert os.environ["PYTORCH_CUDA_ALLOC_CONF"] == "expandable_segments:True"
-    program = failing(tmp_path)
-    program.write_text(f'#!/bin/sh\necho "$PYTORCH_CUDA_ALLOC_CONF" > {tmp_path}/seen\nexit 1\n')
-    monkeypatch.setattr(serving, "ENVIRONMENT", program)
-    with Servers(Compute(), tmp_path / "vllm.log", gpus=0) as servers, pytest.raises(InfrastructureError):
-        servers.start(base)
-    assert (tmp_path / "seen").read_text() == "\n"
 
 
 SLEEPS = Compute(options=["--enable-sleep-mode"])

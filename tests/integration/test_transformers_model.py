@@ -15,17 +15,6 @@ from fusesearch.agents.models import chat, transformers
 from fusesearch.agents.models.base import Completion, Message, Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.core.errors import ArtifactError
-from tests.fakes.tiny_student import tiny_student
-
-TEXTS = [
-    "def prime(n):\n    return n + 1\n" * 20,
-    '<tool_call>\n{"name": "grep", "arguments": {"pattern": "prime"}}\n</tool_call>',
-]
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_student(tmp_path_factory.mktemp("nano"), TEXTS, 400, seed=1)
 
 
 def conversation(issue: str) -> list[Message]:
@@ -51,27 +40,25 @@ ISSUES = ["prime fails", "a much longer issue about prime numbers and n + 1 in m
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_batch_and_cache_change_nothing(checkpoint: Path, temperature: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_and_cache_change_nothing(base: Path, temperature: float, monkeypatch: pytest.MonkeyPatch) -> None:
     sampling = Sampling(temperature=temperature, max_new_tokens=12, seed=5)
-    together = asyncio.run(many(TransformersModel.load(checkpoint), ISSUES, sampling))
+    together = asyncio.run(many(TransformersModel.load(base), ISSUES, sampling))
     monkeypatch.setattr(transformers, "CACHE_TOKENS", 0)
-    alone = [asyncio.run(many(TransformersModel.load(checkpoint), [issue], sampling))[0] for issue in ISSUES]
+    alone = [asyncio.run(many(TransformersModel.load(base), [issue], sampling))[0] for issue in ISSUES]
     assert [[m.content for m in c] for c in together] == [[m.content for m in c] for c in alone]
 
 
-def test_closing_ends_the_thread(checkpoint: Path) -> None:
+def test_closing_ends_the_thread(base: Path) -> None:
     before = set(threading.enumerate())
-    asyncio.run(many(TransformersModel.load(checkpoint), ISSUES, Sampling(temperature=1.0, max_new_tokens=12, seed=5)))
+    asyncio.run(many(TransformersModel.load(base), ISSUES, Sampling(temperature=1.0, max_new_tokens=12, seed=5)))
     left = [thread for thread in set(threading.enumerate()) - before if "generate" in thread.name]
     for thread in left:
         thread.join(timeout=5)
     assert not any(thread.is_alive() for thread in left)
 
 
-def test_next_request_extends_recorded_tokens(checkpoint: Path) -> None:
-    messages = asyncio.run(
-        many(TransformersModel.load(checkpoint), ISSUES[:1], Sampling(temperature=1.0, max_new_tokens=8, seed=0))
-    )[0]
+def test_next_request_extends_recorded_tokens(base: Path) -> None:
+    messages = asyncio.run(many(TransformersModel.load(base), ISSUES[:1], Sampling(temperature=1.0, max_new_tokens=8, seed=0)))[0]
     tokens = [message.tokens for message in messages if message.tokens]
     for earlier, later in itertools.pairwise(tokens):
         recorded = earlier.prompt_ids + earlier.completion_ids
@@ -79,9 +66,9 @@ def test_next_request_extends_recorded_tokens(checkpoint: Path) -> None:
         assert len(earlier.completion_ids) == len(earlier.logprobs)
 
 
-def test_logprobs_are_those_of_the_model(checkpoint: Path) -> None:
+def test_logprobs_are_those_of_the_model(base: Path) -> None:
 
-    model = TransformersModel.load(checkpoint)
+    model = TransformersModel.load(base)
     messages = asyncio.run(many(model, ISSUES[:2], Sampling(temperature=1.0, max_new_tokens=8, seed=3)))[1]
     last = [message.tokens for message in messages if message.tokens][-1]
     ids = torch.tensor([last.prompt_ids + last.completion_ids])
@@ -92,8 +79,8 @@ def test_logprobs_are_those_of_the_model(checkpoint: Path) -> None:
     assert last.logprobs == pytest.approx(expected, abs=1e-4)
 
 
-def test_training_ids_mark_assistant_tokens_only(checkpoint: Path) -> None:
-    tokenizer = TransformersModel.load(checkpoint).tokenizer
+def test_training_ids_mark_assistant_tokens_only(base: Path) -> None:
+    tokenizer = TransformersModel.load(base).tokenizer
     messages = [
         *conversation("prime"),
         Message(role="assistant", content="grep"),
@@ -111,16 +98,8 @@ def test_missing_checkpoint_is_one_clear_line(tmp_path: Path) -> None:
         TransformersModel.load(tmp_path)
 
 
-def test_damaged_checkpoint_is_one_clear_line(checkpoint: Path, tmp_path: Path) -> None:
-    for file in checkpoint.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes()[:40] if file.suffix == ".safetensors" else file.read_bytes())
-    with pytest.raises(ArtifactError, match="cannot be loaded") as caught:
-        TransformersModel.load(tmp_path)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_message_gets_what_is_left_of_the_context_and_one_without_room_ends_as_context(checkpoint: Path) -> None:
-    model = TransformersModel.load(checkpoint)
+def test_a_message_gets_what_is_left_of_the_context_and_one_without_room_ends_as_context(base: Path) -> None:
+    model = TransformersModel.load(base)
     long, short = conversation("n " * 40), conversation("n")
     length = len(chat.prompt_ids(model.tokenizer, long, []))
     model.model.config.max_position_embeddings = length + 2
@@ -134,8 +113,8 @@ def test_a_message_gets_what_is_left_of_the_context_and_one_without_room_ends_as
     assert [(row.finish_reason, row.usage.completion_tokens) for row in made] == [("length", 2), ("length", 6), ("context", 0)]
 
 
-def test_every_id_of_the_generation_config_ends_a_message(checkpoint: Path) -> None:
-    model = TransformersModel.load(checkpoint)
+def test_every_id_of_the_generation_config_ends_a_message(base: Path) -> None:
+    model = TransformersModel.load(base)
     sampling = Sampling(max_new_tokens=6)
     free = asyncio.run(model.complete(conversation("n"), [], sampling))
     assert free.tokens
@@ -148,8 +127,8 @@ def test_every_id_of_the_generation_config_ends_a_message(checkpoint: Path) -> N
     assert ended.text == model.tokenizer.decode(free.tokens.completion_ids[:first])
 
 
-def test_experts_that_were_trained_with_a_loss_of_their_router_sample(checkpoint: Path) -> None:
-    tokenizer = TransformersModel.load(checkpoint).tokenizer
+def test_experts_that_were_trained_with_a_loss_of_their_router_sample(base: Path) -> None:
+    tokenizer = TransformersModel.load(base).tokenizer
     config = Qwen3MoeConfig(
         vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, moe_intermediate_size=32, num_hidden_layers=2,
         num_attention_heads=2, num_key_value_heads=1, head_dim=16, num_experts=4, num_experts_per_tok=2,
