@@ -371,6 +371,16 @@ def test_bodies_of_errors(body, read):
     assert isinstance(found, Refusal)
 
 
+async def searched(tmp_path, endpoint):
+    """An episode whose model the endpoint is."""
+    (tmp_path / "a.py").write_text("def f():\n    return 1\n")
+    model = OpenAICompatibleModel("m", endpoint.url)
+    instance = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="`f` is wrong")
+    done = await run_episode(make_episode(instance, Repository(tmp_path), model, Agent(), Tools(), Sampling(), localizer="x"))
+    await model.close()
+    return done
+
+
 @pytest.mark.parametrize(
     ("finish", "content", "stop"),
     [
@@ -381,21 +391,12 @@ def test_bodies_of_errors(body, read):
     ],
 )
 async def test_a_cut_message_is_a_stop_of_its_own(server, tmp_path, finish, content, stop):
-    (tmp_path / "a.py").write_text("def f():\n    return 1\n")
-    model = OpenAICompatibleModel("m", server((200, {}, completion(content, finish=finish))).url)
-    instance = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="`f` is wrong")
-    done = await run_episode(make_episode(instance, Repository(tmp_path), model, Agent(), Tools(), Sampling(), localizer="x"))
-    await model.close()
+    done = await searched(tmp_path, server((200, {}, completion(content, finish=finish))))
     assert (done.stop, done.error) == (stop, None)
 
 
 async def test_a_trajectory_says_what_the_endpoint_refused(server, tmp_path):
-    (tmp_path / "a.py").write_text("def f():\n    return 1\n")
-    endpoint = server(lambda sent: refusal(400, "no tools here") if "tools" in sent else ok(ANSWER))
-    model = OpenAICompatibleModel("m", endpoint.url)
-    instance = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="`f` is wrong")
-    done = await run_episode(make_episode(instance, Repository(tmp_path), model, Agent(), Tools(), Sampling(), localizer="x"))
-    await model.close()
+    done = await searched(tmp_path, server(lambda sent: refusal(400, "no tools here") if "tools" in sent else ok(ANSWER)))
     assert (done.stop, done.changes) == ("answer", ["tools in the system prompt"])
     assert "changes" in done.untimed()
     assert "changes" not in done.model_copy(update={"changes": []}).untimed()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +13,7 @@ import psutil
 import pytest
 import torch
 
-from fusesearch.core.config import Compute, Params
+from fusesearch.core.config import Compute
 from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.training import serving
 from fusesearch.training.nano import student
@@ -161,27 +159,3 @@ def test_no_room_for_weights_is_one_line(tmp_path: Path, setting: Setting) -> No
     weights = FileWeights(tmp_path / "full" / "w", setting.servers, setting.tokenizer, "float32")
     with pytest.raises(InfrastructureError, match=r"weights cannot be written to .*make room there or set compute.weights"):
         weights.publish(setting.model, 0)
-
-
-@pytest.mark.rare
-def test_servers_end_with_their_owner_even_when_it_is_killed(tmp_path: Path, params: Params, engine: Path) -> None:
-    code = f"""
-import time
-from pathlib import Path
-from fusesearch.core.config import Compute
-from fusesearch.training import serving
-serving.ENVIRONMENT = Path({str(engine)!r})
-servers = serving.Servers(Compute(), Path({str(tmp_path / "vllm.log")!r}), gpus=0)
-servers.start(Path({params.model.base!r}))
-print(servers._servers[0].process.pid, flush=True)
-time.sleep(600)
-"""
-    owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert owner.stdout is not None
-    keeper = psutil.Process(int(owner.stdout.readline()))
-    started = [keeper, *keeper.children(recursive=True)]
-    assert len(started) > 1
-    owner.kill()
-    owner.wait()
-    _, alive = psutil.wait_procs(started, timeout=30)
-    assert alive == []

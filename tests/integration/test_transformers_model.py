@@ -57,23 +57,16 @@ def test_closing_ends_the_thread(base: Path) -> None:
     assert not any(thread.is_alive() for thread in left)
 
 
-def test_next_request_extends_recorded_tokens(base: Path) -> None:
-    messages = asyncio.run(many(TransformersModel.load(base), ISSUES[:1], Sampling(temperature=1.0, max_new_tokens=8, seed=0)))[0]
+def test_recorded_tokens_are_extended_by_the_next_request_and_have_the_models_log_probabilities(base: Path) -> None:
+    model = TransformersModel.load(base)
+    messages = asyncio.run(many(model, ISSUES[:2], Sampling(temperature=1.0, max_new_tokens=8, seed=3)))[1]
     tokens = [message.tokens for message in messages if message.tokens]
     for earlier, later in itertools.pairwise(tokens):
         recorded = earlier.prompt_ids + earlier.completion_ids
         assert later.prompt_ids[: len(recorded)] == recorded
-        assert len(earlier.completion_ids) == len(earlier.logprobs)
-
-
-def test_logprobs_are_those_of_the_model(base: Path) -> None:
-
-    model = TransformersModel.load(base)
-    messages = asyncio.run(many(model, ISSUES[:2], Sampling(temperature=1.0, max_new_tokens=8, seed=3)))[1]
-    last = [message.tokens for message in messages if message.tokens][-1]
-    ids = torch.tensor([last.prompt_ids + last.completion_ids])
+    last = tokens[-1]
     with torch.no_grad():
-        logprobs = model.model(ids).logits[0].float().log_softmax(-1)
+        logprobs = model.model(torch.tensor([last.prompt_ids + last.completion_ids])).logits[0].float().log_softmax(-1)
     start = len(last.prompt_ids)
     expected = [logprobs[start + i - 1, token].item() for i, token in enumerate(last.completion_ids)]
     assert last.logprobs == pytest.approx(expected, abs=1e-4)
