@@ -221,10 +221,13 @@ def teacher(place: Place) -> Iterator[Check]:
 
 
 def github(place: Place) -> Iterator[Check]:
-    """The token of mining."""
+    """The credentials of mining: a token, or those of an App."""
     if place.params.mine.source == "github":
+        from fusesearch.data.sources.github.client import APP
+
         env = place.params.mine.github.token_env
-        yield Check("github token", env in os.environ, env, "set it to a token that can read public data")
+        given = env in os.environ or set(APP) <= set(os.environ)
+        yield Check("github token", given, env, "set it to a token that can read public data")
 
 
 INSTALLED: tuple[Callable[[Path], Iterator[Check]], ...] = (python, programs, extras, hardware)

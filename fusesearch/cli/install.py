@@ -47,14 +47,13 @@ def this_program() -> list[str]:
 def agents() -> dict[str, Agent]:
     """The agents by name, with their places for this user."""
     home, config = Path.home(), Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    first, *rest = [*this_program(), "mcp", "--root"]
-    start = (first, *rest, ".")
-    entry = json.dumps({"name": NAME, "command": first, "args": [*rest, WORKSPACE]})
+    start = [*this_program(), "mcp", "--root", "."]
+    entry = json.dumps({"name": NAME, "command": start[0], "args": [*start[1:-1], WORKSPACE]})
     user = ("--scope", "user", NAME)
     return {
         "claude": Agent("Claude Code", "claude", ("mcp", "add", *user, "--", *start), ("mcp", "remove", *user)),
         "codex": Agent("Codex CLI", "codex", ("mcp", "add", NAME, "--", *start), ("mcp", "remove", NAME)),
-        "gemini": Agent("Gemini CLI", "gemini", ("mcp", "add", *user, first, "--", *start[1:]), ("mcp", "remove", *user)),
+        "gemini": Agent("Gemini CLI", "gemini", ("mcp", "add", *user, start[0], "--", *start[1:]), ("mcp", "remove", *user)),
         "vscode": Agent("VS Code", "code", ("--add-mcp", entry), file=config / "Code/User/mcp.json", section="servers"),
         "cursor": Agent("Cursor", "cursor", file=home / ".cursor/mcp.json", section="mcpServers"),
         "zed": Agent("Zed", "zed", file=config / "zed/settings.json", section="context_servers"),

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import ConfigDict, Field
 
 from fusesearch.core.config import Params
 from fusesearch.core.digests import digest, file_digest
@@ -53,7 +53,9 @@ class RunRecord(Record):
     metrics: dict[str, Any] = Field(default_factory=dict, description="flat; only numbers are metrics in MLflow")
     started: float = Field(default_factory=time.time, description="seconds since 1970")
     seconds: float = 0.0
-    cpu_seconds: float = Field(0.0, description="of the process and of its children that have ended, user and system")
+    cpu_seconds: float = Field(
+        0.0, description="of the process since its start, and of its children that have ended, user and system"
+    )
     processor: str = Field("", description="without its name, seconds mean nothing")
     git_revision: str = "none"
     dirty: bool = Field(False, description="whether the working copy differed from the revision")
@@ -67,7 +69,6 @@ class RunRecord(Record):
     parent: str = Field("", description="key of the record that this run is part of")
     current: list[str] | None = Field(None, description="of an experiment: keys of the arms in its newest results")
     key: str = ""
-    _cpu_before: float = PrivateAttr(default_factory=lambda: cpu_seconds())
 
     def model_post_init(self, _: Any) -> None:
         """Fill in the name and the key."""
@@ -76,7 +77,7 @@ class RunRecord(Record):
 
     def complete(self, outputs: Mapping[str, str], metrics: Mapping[str, Any]) -> RunRecord:
         """The record of a running stage that ends now, with the digests of its outputs and its metrics."""
-        spent = {"seconds": time.time() - self.started, "cpu_seconds": cpu_seconds() - self._cpu_before, "processor": processor()}
+        spent = {"seconds": time.time() - self.started, "cpu_seconds": cpu_seconds(), "processor": processor()}
         done = {"outputs": dict(outputs), "metrics": flatten(dict(metrics)), "key": "", **spent}
         return RunRecord.model_validate({**self.model_dump(), **done})
 

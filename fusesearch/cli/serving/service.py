@@ -128,7 +128,8 @@ class Service:
                     message = f"turn {number}: {f'{calls} calls' if calls else 'the answer'}"
                     tasks.start_soon(context.report_progress, number, total, message)
 
-            return await searcher.search(instance, repository, on_event)
+            trajectory = await searcher.search(instance, repository, on_event)
+        return trajectory
 
     def _repository(self) -> Repository:
         """A fresh :class:`Repository`, since files change while a server runs and a :class:`Repository` caches what it saw."""

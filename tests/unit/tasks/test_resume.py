@@ -25,6 +25,11 @@ def test_same_inputs_find_the_same_folder(tmp_path: Path) -> None:
     assert progress_dir("mine", Mine(), 3, data, root=tmp_path / "progress") == first
 
 
+def test_a_missing_input_names_what_to_run(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"pairs\.parquet is missing: run the stage that makes it \(`dvc repro`\)"):
+        progress_dir("filter", tmp_path / "pairs.parquet", root=tmp_path / "progress")
+
+
 @pytest.mark.parametrize("change", ["content", "name", "params", "value", "stage"])
 def test_any_other_input_finds_another_folder(tmp_path: Path, change: str) -> None:
     data = tmp_path / "in"
