@@ -62,3 +62,15 @@ def test_a_failure_is_one_line_and_so_is_an_output_that_cannot_be_written(folder
             stderr=subprocess.PIPE,
         )  # fmt: skip
     assert (done.returncode, done.stderr.startswith("fusesearch: "), len(done.stderr.splitlines())) == (1, True, 1)
+
+
+def test_where_nothing_can_be_written_the_error_is_a_line(folder, monkeypatch):
+    """The limit on the size of files stands in for a full disk, of the cache and of temporary files."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # a module's that is cut at this size would break the next import
+    for number in range(20):
+        (folder / f"m{number}.py").write_text(f"def function_{number}(): return {number}\n" * 100)
+    limit = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\nfusesearch.cli.main()"
+    done = started(limit, "localize", "--repo", folder, "--issue", "function_3 is wrong")
+    assert (done.returncode, done.stderr.startswith("fusesearch: "), done.stderr.count("\n")) == (1, True, 1), done.stderr

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -22,7 +23,7 @@ from fusesearch.localizers.searcher import SearchOptions
 from fusesearch.localizers.swerank import UNREADABLE, candidates_of
 from fusesearch.search.repository import Repository
 from tests.fakes.commands import app
-from tests.fakes.encoder import shared_encoder, tiny_encoder
+from tests.fakes.encoder import SIZE, shared_encoder, tiny_encoder
 from tests.fakes.git import committed
 
 ROOT = Path(__file__).parents[2]
@@ -55,6 +56,26 @@ def made(name, tmp_path, reply=None, **agent):
 
 def instance(issue=ISSUE):
     return Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement=issue)
+
+
+TEXTS = ["def total(self): return 1", "", "x" * 500, "\ud800 \u0101 \n\t"]
+
+
+def test_vectors_have_length_one_and_do_not_depend_on_the_other_texts():
+    encoder = swerank.encoder_named(shared_encoder())
+    found = swerank._embedded(encoder, TEXTS)
+    assert (found.shape, found.dtype) == ((len(TEXTS), SIZE), np.float32)
+    assert np.linalg.norm(found, axis=1) == pytest.approx(np.ones(len(TEXTS)), abs=1e-5)
+    assert np.concatenate([swerank._embedded(encoder, [text]) for text in TEXTS]) == pytest.approx(found, abs=1e-5)
+
+
+@pytest.mark.parametrize("damage", ["modules.json", "model.safetensors", "config.json"])
+def test_a_damaged_encoder_is_one_clear_line(tmp_path, damage):
+    folder = tiny_encoder(tmp_path)
+    (folder / damage).write_text("{")
+    with pytest.raises(ArtifactError, match="is no encoder that can be loaded: ") as raised:
+        swerank.encoder_named(str(folder))
+    assert "\n" not in str(raised.value)
 
 
 def test_the_text_of_a_function_is_its_path_its_class_and_its_code(repository):

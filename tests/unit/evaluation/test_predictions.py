@@ -41,19 +41,15 @@ def test_figures_of_both_levels_under_the_promised_names(score):
     assert (found["instances"], found["missing"], found["unknown"]) == (2, 0, 0)
 
 
-def test_a_missing_prediction_counts_as_an_empty_one(score):
+def test_a_missing_prediction_counts_as_an_empty_one_and_one_for_an_unknown_instance_is_left_out(score):
+    found = score([{"instance_id": "9", "files": ["z.py"]}])
+    assert (found["unknown"], found["missing"], found["file"]["micro"]["precision"]) == (1, 2, 0)
     right = {"instance_id": "1", "files": ["a.py"], "functions": ["a.py::f"]}
     absent, empty = score([right]), score([right, {"instance_id": "2", "files": [], "functions": []}])
     assert absent["missing"] == 1
     assert absent | {"missing": 0} == empty
     assert absent["file"]["macro"]["recall"] == 0.5
     assert absent["file"]["micro"] == pytest.approx({"precision": 1, "recall": 1 / 3, "f1": 0.5})
-
-
-def test_predictions_for_unknown_instances_are_counted_and_left_out(score):
-    found = score([{"instance_id": "9", "files": ["z.py"]}])
-    assert (found["unknown"], found["missing"]) == (1, 2)
-    assert found["file"]["micro"]["precision"] == 0
 
 
 def test_instances_with_a_nested_truth_serve_as_truth(score):

@@ -51,15 +51,16 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says(by_seed):
     assert hits / 200 >= 0.9
 
 
-@pytest.mark.parametrize("by_seed", [0.0, 0.03, 0.1])
+@pytest.mark.parametrize("by_seed", [0.0, 0.1])
 def test_false_findings_are_no_more_than_allowed_at_the_levels_that_several_claims_leave(by_seed):
     """With three seeds and six claims: Student's t with estimated degrees of freedom finds two to four times as many."""
-    rng, tables, level = np.random.default_rng(11), 1200, 0.05 / 6
-    found = [
-        (table.mean(), statistics.spread_of(table).error)
-        for table in (drawn(rng, 3, 60, by_seed, 0.05, 0.4) for _ in range(tables))
-    ]
-    assert sum(abs(mean) > error.quantile(level / 2) * error.size for mean, error in found) / tables <= 1.5 * level
+    rng, tables, level = np.random.default_rng(11), 800, 0.05 / 6
+    false = 0
+    for _ in range(tables):
+        table = drawn(rng, 3, 60, by_seed, 0.05, 0.4)
+        error = statistics.spread_of(table).error
+        false += abs(table.mean()) > error.quantile(level / 2) * error.size
+    assert false / tables <= 1.5 * level
 
 
 @given(st.floats(0, 50), st.floats(0, 1), st.integers(1, 6), st.integers(2, 500))
@@ -109,16 +110,12 @@ def test_a_difference_pairs_seeds_and_instances_and_leaves_out_what_one_arm_lack
     assert statistics.difference({0: left[0]}, {1: right[1]}, F1) is None
 
 
-def test_swapping_the_arms_turns_the_sign():
+def test_swapping_the_arms_turns_the_sign_and_the_same_scores_differ_by_nothing():
     rng = np.random.default_rng(4)
     left, right = arm(rng.random((2, 30))), arm(rng.random((2, 30)))
     there, back = statistics.difference(left, right, F1), statistics.difference(right, left, F1)
     assert (there.estimate, there.low, there.p) == pytest.approx((-back.estimate, -back.high, back.p))
-
-
-def test_the_same_scores_in_both_arms_differ_by_nothing():
-    scores = arm(np.random.default_rng(5).random((3, 20)))
-    found = statistics.difference(scores, scores, F1)
+    found = statistics.difference(left, left, F1)
     assert (found.estimate, found.low, found.high, found.p) == (0, 0, 0, 1)
 
 
@@ -187,19 +184,15 @@ def test_estimates_are_the_aggregates_and_those_of_one_seed(rights):
     assert summary["f1_micro"] == pytest.approx(combined, abs=1e-12)
 
 
-@pytest.mark.parametrize("key", [key for key in METRICS if key.startswith("function_")])
-def test_a_figure_of_functions_is_absent_where_no_truth_names_one(key):
+def test_figures_of_functions_are_absent_where_no_truth_names_one_and_f1_is_that_of_files():
     rows = [
         Score(instance_id=str(place), true_files=["a"], predicted_files=["a"], predicted_functions=["f"]) for place in range(3)
     ]
-    assert aggregate(rows)[key] is None
-    assert statistics.measure({0: rows}, METRICS[key].statistic) is None
-    assert statistics.compare({"a": {0: rows}, "b": {0: rows}}, [("a", "b")], {key: METRICS[key].statistic}) == []
-
-
-def test_combined_f1_is_file_f1_where_no_truth_names_a_function():
-    row = Score(instance_id="1", true_files=["a"], predicted_files=["a"], predicted_functions=["f"])
-    assert statistics.measure({0: [row]}, METRICS["f1_micro"].statistic).estimate == aggregate([row])["f1_micro"] == 1
+    found = aggregate(rows)
+    for key in (key for key in METRICS if key.startswith("function_")):
+        assert found[key] is statistics.measure({0: rows}, METRICS[key].statistic) is None
+        assert statistics.compare({"a": {0: rows}, "b": {0: rows}}, [("a", "b")], {key: METRICS[key].statistic}) == []
+    assert statistics.measure({0: rows}, METRICS["f1_micro"].statistic).estimate == found["f1_micro"] == 1
 
 
 def test_one_truth_with_functions_among_others_gives_a_figure_without_an_interval():

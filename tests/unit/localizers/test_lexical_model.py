@@ -124,10 +124,7 @@ def test_without_any_clue_the_answer_is_empty():
     assert parse_answer(LexicalModel(4).next_text(conversation("It is broken!"))).modify == []
 
 
-def test_the_plan_fits_the_limits():
+def test_the_plan_fits_the_limits_and_a_number_of_calls_below_one_is_refused():
     assert [plan_for(Agent(max_turns=turns)).turns for turns in (3, 12)] == [3, 4]
-
-
-def test_a_number_of_calls_below_one_is_refused():
     with pytest.raises(ValueError, match="at least 1"):
         LexicalModel(0)

@@ -1,32 +1,11 @@
 """SweRank's parts: the encoder, and the sliding window."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusesearch.core.errors import ArtifactError, InfrastructureError
-from fusesearch.localizers.swerank import _embedded, encoder_named, read_order, windows
-from tests.fakes.encoder import SIZE, shared_encoder, tiny_encoder
-
-TEXTS = ["def total(self): return 1", "", "class Basket:", "x" * 500, "\ud800 \u0101 \n\t"]
-
-
-def test_vectors_have_length_one_and_do_not_depend_on_the_other_texts():
-    encoder = encoder_named(shared_encoder())
-    found = _embedded(encoder, TEXTS)
-    assert (found.shape, found.dtype) == ((len(TEXTS), SIZE), np.float32)
-    assert np.linalg.norm(found, axis=1) == pytest.approx(np.ones(len(TEXTS)), abs=1e-5)
-    assert np.concatenate([_embedded(encoder, [text]) for text in TEXTS]) == pytest.approx(found, abs=1e-5)
-
-
-@pytest.mark.parametrize("damage", ["modules.json", "model.safetensors", "config.json"])
-def test_a_damaged_encoder_is_one_clear_line(tmp_path, damage):
-    folder = tiny_encoder(tmp_path)
-    (folder / damage).write_text("{")
-    with pytest.raises(ArtifactError, match="is no encoder that can be loaded: ") as raised:
-        encoder_named(str(folder))
-    assert "\n" not in str(raised.value)
+from fusesearch.core.errors import InfrastructureError
+from fusesearch.localizers.swerank import _embedded, read_order, windows
 
 
 def test_too_little_memory_is_a_failure_of_the_infrastructure():
@@ -36,15 +15,6 @@ def test_too_little_memory_is_a_failure_of_the_infrastructure():
 
     with pytest.raises(InfrastructureError, match=r"the encoder failed: DefaultCPUAllocator: can't allocate memory$"):
         _embedded(Full(), ["a"])
-
-
-@given(st.integers(0, 230), st.integers(2, 30), st.data())
-def test_windows_reach_every_place_from_the_end_to_the_top(count, size, data):
-    step = data.draw(st.integers(1, size))
-    found = list(windows(count, size, step))
-    assert {place for start, end in found for place in range(start, end)} == set(range(count))
-    assert all(0 <= start < end <= start + size for start, end in found)
-    assert [start for start, _ in found] == sorted({start for start, _ in found}, reverse=True)
 
 
 def test_a_hundred_functions_are_nineteen_windows_of_ten():

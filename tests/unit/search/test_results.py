@@ -1,11 +1,4 @@
-import pytest
-
 from fusesearch.search.results import Hit, cut, fitting, listing
-
-
-def test_everything_that_fits_is_shown_without_a_notice():
-    outcome = listing([Hit("one", "a"), Hit("two", "b")], most=5, chars=200, hint="lines", complete=True)
-    assert (outcome.output, outcome.entities) == ("one\ntwo", ["a", "b"])
 
 
 def test_the_notice_tells_how_many_there_were():
@@ -30,14 +23,10 @@ def test_lines_lose_control_characters_and_are_cut_with_a_mark():
 NOTICE = 80  # characters kept free for the last line
 
 
-@pytest.mark.parametrize(("spare", "shown"), [(0, 3), (-1, 2)])
-def test_rows_and_their_separators_are_counted_to_the_character(spare, shown):
+def test_rows_and_their_separators_are_counted_to_the_character_and_a_first_row_is_cut_with_a_mark():
     rows = [Hit("one", "a"), Hit("two", "b", True), Hit("three", "c"), Hit("x" * 500, "d")]
-    chars = len("one\n--\ntwo\nthree\n") + NOTICE + spare
-    assert fitting(rows, chars) == shown
-    assert len(listing(rows, 9, chars, "lines", True).entities) == shown
-
-
-def test_a_first_row_that_is_too_long_is_cut_with_a_mark():
+    for spare, shown in ((0, 3), (-1, 2)):
+        chars = len("one\n--\ntwo\nthree\n") + NOTICE + spare
+        assert fitting(rows, chars) == len(listing(rows, 9, chars, "lines", True).entities) == shown
     outcome = listing([Hit("x" * 500, "a")], most=5, chars=200, hint="lines", complete=True)
     assert outcome.output == "x" * (200 - NOTICE - 1) + "…"

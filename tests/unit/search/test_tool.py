@@ -16,15 +16,10 @@ JSON = st.recursive(
 
 def test_schemas_name_the_three_tools_and_their_arguments():
     functions = {schema["function"]["name"]: schema["function"]["parameters"] for schema in schemas()}
-    assert {name: list(parameters["properties"]) for name, parameters in functions.items()} == {
-        "grep": ["pattern", "path", "glob", "output_mode", "context"],
-        "glob": ["pattern", "path"],
-        "read_file": ["path", "start_line", "end_line"],
-    }
-    assert {name: parameters["required"] for name, parameters in functions.items()} == {
-        "grep": ["pattern"],
-        "glob": ["pattern"],
-        "read_file": ["path"],
+    assert {name: (parameters["required"], [*parameters["properties"]]) for name, parameters in functions.items()} == {
+        "grep": (["pattern"], ["pattern", "path", "glob", "output_mode", "context"]),
+        "glob": (["pattern"], ["pattern", "path"]),
+        "read_file": (["path"], ["path", "start_line", "end_line"]),
     }
 
 

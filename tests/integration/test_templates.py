@@ -9,7 +9,7 @@ from fusesearch.agents.parsing import format_calls
 from fusesearch.core.errors import DataError
 from tests.fakes.replayed import replayed
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 CALLS = format_calls([("grep", {"pattern": "def a"}), ("glob", {"pattern": "*.py"})])
 MESSAGES = [
     Message(role="system", content="Find code."),
