@@ -22,13 +22,8 @@ def test_lengths_and_settings_are_the_profiles_own(name):
     changed = {key for key in now if before.get(key) != now[key]}
     allowed = {*read_mapping(ROOT / CUTS), "model.base"}
     assert changed <= allowed | {"grpo.rollouts", "grpo.micro_batch", "evaluate.rollouts", "compute.options"}
-    assert {
-        "sft.max_length",
-        "agent.max_context_tokens",
-        "agent.max_new_tokens",
-        "grpo.group",
-        "sft.micro_batch",
-    } & changed == set()
+    kept = ["sft.max_length", "agent.max_context_tokens", "agent.max_new_tokens", "grpo.group", "sft.micro_batch"]
+    assert changed.isdisjoint(kept)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
