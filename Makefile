@@ -35,19 +35,20 @@ test: env ## tests, all but the slow and rare; those of the whole pipeline build
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder tests/end_to_end tests/integration tests/unit
 
 test-all: env ## all tests that need no GPU (Ray, kills, the dashboard in a real browser, ...): before a release
-	$(BIN)/pytest -n auto --dist loadfile -m "not gpu" tests/unit tests/integration tests/browser
-	$(BIN)/pytest -n 0 -m "not gpu" tests/end_to_end
+	HYPOTHESIS_PROFILE=many $(BIN)/pytest -n auto --dist loadfile -m "not gpu" tests/unit tests/integration tests/browser
+	HYPOTHESIS_PROFILE=many $(BIN)/pytest -n 0 -m "not gpu" tests/end_to_end
 
 fast: env ## tests of seconds only: while working
-	$(BIN)/pytest -n auto tests/unit
+	$(BIN)/pytest -n auto --dist loadfile tests/unit
 
-lint: env ## ruff, mypy, and dvc.yaml against the stages and their imports
+lint: env ## ruff, mypy, and dvc.yaml against the table of stages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tasks.running.deps --check
 	$(BIN)/mypy
 
 reproduce: env ## the whole pipeline: dvc repro, from mining to the report
+	$(BIN)/python -m tasks.running.forecast
 	$(BIN)/dvc repro
 	@echo "Report: artifacts/report/report.html. Runs: make serve"
 
@@ -68,7 +69,7 @@ serve: env ## Prefect and its deployments in the background; a worker and MLflow
 		$(BIN)/prefect --no-prompt work-pool create fusesearch --type process; \
 		for name in github-api teacher-endpoint gpu; do $(BIN)/prefect gcl create $$name --limit 1; done; \
 		$(BIN)/prefect --no-prompt deploy --all --prefect-file flows/prefect.yaml; fi; \
-	trap 'kill 0' EXIT; [ -n "$$MLFLOW_TRACKING_URI" ] || $(BIN)/mlflow server --workers 1 & $(BIN)/prefect worker start --pool fusesearch
+	$(BIN)/python -m flows track; trap 'kill 0' EXIT; [ -n "$$MLFLOW_TRACKING_URI" ] || $(BIN)/mlflow server --workers 1 & $(BIN)/prefect worker start --pool fusesearch
 
 stop: env ## stop the Prefect server that stages and `make serve` start in the background
 	$(BIN)/python -m flows.server stop

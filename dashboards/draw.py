@@ -1,9 +1,10 @@
-"""What a report's page is made of, as Streamlit's own elements. All text is plain text, never markup."""
+"""What the pages are made of: the project's own HTML pages in frames, tables and text. All text is plain text, never markup."""
 
 from __future__ import annotations
 
+import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pandas as pd
@@ -11,8 +12,8 @@ import streamlit as st
 
 from fusesearch.core.errors import FusesearchError
 from fusesearch.reporting.episodes.rendering import visible
-from fusesearch.reporting.page import Figure, Page, Section
-from fusesearch.reporting.table import Table
+
+FRAME_HEIGHT = 900  # pixels: Streamlit could measure only a frame that belongs to the app and lets scripts run
 
 
 def plain(text: str) -> str:
@@ -42,37 +43,13 @@ def words(text: str) -> None:
     st.markdown(coded(text))
 
 
-def quote(heading: str, text: str) -> None:
-    """Text that others wrote, as it is: an issue, a patch."""
-    st.caption(plain(heading))
-    st.code(visible(text), language=None, wrap_lines=True)
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], alt: str) -> None:
+    """A table; ``alt`` says what it shows, for screen readers."""
+    cells = [[coded(cell) for cell in row] for row in rows]
+    st.table(pd.DataFrame(cells, columns=[plain(name) for name in header]), hide_index=True, alt=alt)
 
 
-def table(found: Table) -> None:
-    """A table below its caption."""
-    st.markdown(f"**{plain(found.caption)}**")
-    rows = [[plain(cell) for cell in row.cells] for row in found.rows]
-    st.table(pd.DataFrame(rows, columns=[plain(name) for name in found.header]), hide_index=True, alt=found.caption)
-
-
-def plot(figure: Figure, alt: str) -> None:
-    """A chart above its caption; ``alt`` says what it shows, for screen readers."""
-    st.altair_chart(figure.chart, width="stretch", theme=None, alt=alt)
-    st.caption(plain(figure.caption))
-
-
-def section(found: Section) -> None:
-    """A section of a report without its heading."""
-    for text in found.text:
-        words(text)
-    for one in found.tables:
-        table(one)
-    for figure in found.figures:
-        plot(figure, figure.caption)
-
-
-def sources(page: Page) -> None:
-    """Where a page comes from, opened on demand."""
-    with st.expander("Where it comes from"):
-        for name, value in page.footer:
-            words(f"{name}: `{value}`")
+def frame(html: str, alt: str) -> None:
+    """A page of HTML at an address of its own: its links stay inside of it, and its origin is not the app's."""
+    address = f"data:text/html;charset=utf-8;base64,{base64.b64encode(html.encode()).decode()}"
+    st.iframe(address, height=FRAME_HEIGHT, alt=alt, tab_index=0)

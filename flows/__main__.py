@@ -1,6 +1,6 @@
 """``python -m flows``: the commands that need a checkout."""
 
-from flows.cli import doctor, experiment, profile, track
+from flows.cli import experiment, profile, track
 from fusesearch.cli.app import command_group
 
 app = command_group(
@@ -9,7 +9,6 @@ app = command_group(
 app.add_typer(experiment.app, name="experiment")
 app.add_typer(profile.app, name="profile")
 app.command("track")(track.track)
-app.command("doctor")(doctor.doctor)
 
 if __name__ == "__main__":
     app(prog_name="python -m flows")

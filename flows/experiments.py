@@ -10,13 +10,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent import futures
-from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Event
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import httpx
 from prefect import flow, task
@@ -25,7 +22,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.exceptions import CancelledRun
 from prefect.logging import get_run_logger
-from prefect.runtime import deployment, flow_run
+from prefect.runtime import deployment, flow_run, task_run
 from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import Field
 
@@ -39,20 +36,10 @@ from fusesearch.reporting.experiment.results import PAGE
 from tasks.experiments.dvc_file import write_dvc_files
 from tasks.experiments.mlflow_runs import track_experiment
 from tasks.experiments.outcome import outcomes
-from tasks.experiments.rebuild import write_overview
-from tasks.experiments.results import write_results
-from tasks.experiments.schedule import (
-    LOGS,
-    ExperimentTask,
-    duration,
-    end_of,
-    experiments_lock,
-    pending_tasks,
-    up_to_date,
-    workers_for,
-)
+from tasks.experiments.results import write_overview, write_results
+from tasks.experiments.schedule import LOGS, ExperimentTask, end_of, experiments_lock, pending_tasks, workers_for
 from tasks.experiments.spec import load_experiment
-from tasks.running.dvc_command import PATIENCE, Busy, is_busy, reason, repro
+from tasks.running.dvc_command import PATIENCE, Busy, is_busy, reason, repro, up_to_date
 from tasks.running.dvc_command import RETRY_SECONDS as BUSY_SECONDS
 from tasks.running.process import OWNER, identity
 
@@ -65,43 +52,6 @@ BUSY_TRIES = int(PATIENCE * BUSY_SECONDS / RETRY_SECONDS)
 
 POLL_SECONDS = 0.2
 GRACE_SECONDS = 60.0
-
-
-@dataclass
-class TaskState:
-    """What became of one of ``all`` tasks. ``reason`` says why it failed, or that another process has it locked."""
-
-    task: ExperimentTask
-    all: dict[str, TaskState]
-    state: Literal["waiting", "running", "done", "failed"] = "waiting"
-    reason: str = ""
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """The task runs inside the block and ends with it. The log says so, but once of a locked one that is tried again."""
-        waited, started = self.state == "waiting" and self.reason, time.monotonic()
-        self.state = "running"
-        if not waited:
-            self._say("running")
-        try:
-            yield
-        except (Busy, CancelledRun) as error:
-            self.state = "waiting"
-            if isinstance(error, Busy):
-                self.reason = str(error)
-                if not waited:
-                    self._say(self.reason)
-            raise
-        except Exception as error:
-            self.state, self.reason = "failed", str(error)
-            self._say(f"failed: {error}")
-            raise
-        self.state, self.reason = "done", ""
-        self._say(f"done in {duration(time.monotonic() - started)}")
-
-    def _say(self, words: str) -> None:
-        ended = sum(row.state in ("done", "failed") for row in self.all.values())
-        get_run_logger().info("[%d/%d] %s: %s", ended, len(self.all), self.task.name, words)
 
 
 class LostServer(InfrastructureError):
@@ -150,47 +100,45 @@ def run_tasks(tasks: Sequence[ExperimentTask], workers: int) -> None:
 
     A task is skipped if one that it needs failed; the others run. Raises :class:`DataError` at the end if any failed.
     """
-    rows: dict[str, TaskState] = {}
-    rows |= {own.name: TaskState(own, rows) for own in tasks}
+    rows = {row.name: row for row in tasks}
     stopped = Event()
     path = f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ.get('PATH', '')}"
     environment = {**os.environ, "PATH": path, OWNER: identity(os.getpid())}
 
     @task(retries=BUSY_TRIES, retry_delay_seconds=RETRY_SECONDS, retry_condition_fn=_may_run_again, cache_policy=NO_CACHE)
     def node(name: str) -> None:
-        with rows[name].running():
-            _run_node(rows[name], environment, stopped)
+        _run_node(rows[name], environment, stopped)
 
     @task(cache_policy=NO_CACHE)
     def results(name: str) -> None:
-        with rows[name].running():
-            _write_results(rows[name].task.users[0])
+        _write_results(rows[name].users[0])
 
     started: dict[str, Any] = {}
     with ThreadPoolTaskRunner[Any](max_workers=workers) as runner:
         try:
-            for own in tasks:
-                kind = (node if own.target else results).with_options(name=own.stage, task_run_name=own.name)
-                needs = [started[name] for name in own.needs if name in started]
-                started[own.name] = runner.submit(kind, {"name": own.name}, wait_for=needs)
+            for row in tasks:
+                kind = (node if row.target else results).with_options(name=row.stage, task_run_name=row.name)
+                needs = [started[name] for name in row.needs if name in started]
+                started[row.name] = runner.submit(kind, {"name": row.name}, wait_for=needs)
             futures.wait({future.wrapped_future for future in started.values()})
             for future in started.values():
                 future.wait()  # otherwise reading its state asks the server
         finally:
             stopped.set()  # otherwise the runner, which waits for its threads, waits for the nodes
-    failed = [rows[name] for name, future in started.items() if future.state.is_failed()]
+    states = {name: future.state for name, future in started.items()}
+    failed = {name: state.result(raise_on_failure=False) for name, state in states.items() if state.is_failed()}
     if failed:
-        reasons = "; ".join(f"{row.task.name} failed: {row.reason} (its output: {row.task.log})" for row in failed)
-        blocked = sum(row.state == "waiting" for row in rows.values() if row not in failed)
+        reasons = "; ".join(f"{name} failed: {error} (its output: {rows[name].log})" for name, error in failed.items())
+        blocked = sum(state.is_pending() for state in states.values())
         raise DataError(f"{reasons}; {len(failed)} failed, {blocked} depend on them and were not run; {AGAIN}")
 
 
-def _run_node(row: TaskState, environment: dict[str, str], stopped: Event) -> None:
+def _run_node(row: ExperimentTask, environment: Mapping[str, str], stopped: Event) -> None:
     """Run a node to its end. It gets its own process group, so that Ctrl-C reaches it only once, from here."""
     LOGS.mkdir(parents=True, exist_ok=True)
-    with row.task.log.open("wb") as log:
+    with row.log.open("wb") as log:
         process = subprocess.Popen(
-            repro(row.task.target), stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+            repro(row.target), stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
         )
     while process.poll() is None and not stopped.wait(POLL_SECONDS):
         pass
@@ -198,9 +146,11 @@ def _run_node(row: TaskState, environment: dict[str, str], stopped: Event) -> No
         child.end(process, GRACE_SECONDS, signal.SIGINT)
     if stopped.is_set():
         raise CancelledRun
-    printed = end_of(row.task.log)
+    printed = end_of(row.log)
     if process.returncode and is_busy(printed):
-        raise Busy("waits: another process runs it or reads its output (a deployment, or `dvc repro`)")
+        if task_run.run_count == 1:
+            get_run_logger().info("%s waits: a deployment or `dvc repro` runs it, or reads its output", row.name)
+        raise Busy("another process runs it, or reads its output")
     if process.returncode:
         why = reason(printed, process.returncode)
         raise LostServer(why) if AGAIN in printed else DataError(why)

@@ -8,11 +8,9 @@ machines, ``ray://host:10001`` from elsewhere) whose machines have this working 
 from __future__ import annotations
 
 import os
-import socket
-from importlib.util import find_spec
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from prefect import task
 from prefect.context import refresh_global_settings_context
@@ -24,36 +22,16 @@ from flows.limits import has_gpu
 from flows.retries import RETRIED
 from fusesearch.core.child import end_with_parent
 from fusesearch.core.cores import cores
-from fusesearch.core.errors import ConfigError, InfrastructureError
+from fusesearch.core.errors import ConfigError
 from fusesearch.core.installation import how_to_install
 from tasks.running.node import Job
 from tasks.running.parts import Part, done, join, parts_of
 
-PARTS_PER_CORE = 4
-"""Several, so that a worker that is done early takes another, and a lost one costs little."""
+CLUSTER_PARTS = 256
+"""Several for each core of a cluster, so that a worker that is done early takes another, and a lost one costs little."""
 
 LEAST = {"filter": 20, "evaluate": 400}
 """Fewest keys of a stage (repositories, instances of all cells) that are worth the ten seconds in which processes start."""
-
-
-def cluster_address() -> str:
-    """``local``, ``HOST:PORT`` or ``ray://HOST:PORT``; empty if no cluster is named.
-
-    Raises :class:`ConfigError` if one is named and Ray is not installed, or it is not an address; :class:`InfrastructureError` at
-    once where nobody listens, which Ray would try for minutes.
-    """
-    address = os.environ.get("FUSESEARCH_RAY", "")
-    if address and not find_spec("prefect_ray"):
-        raise ConfigError(f"FUSESEARCH_RAY is set and Ray is not installed: {how_to_install('ray')}, or unset it")
-    try:
-        place = urlsplit(address if "://" in address else f"//{address}")
-        if place.port is not None:
-            socket.create_connection((place.hostname, place.port), timeout=10).close()
-    except ValueError:
-        raise ConfigError(f"FUSESEARCH_RAY is {address!r}: use local, HOST:PORT or ray://HOST:PORT") from None
-    except OSError:
-        raise InfrastructureError(f"the Ray cluster at {address} does not answer: start it, or unset FUSESEARCH_RAY") from None
-    return address
 
 
 @task(name="part", task_run_name="{job.node.stage}: {part}", **RETRIED)
@@ -67,37 +45,39 @@ def do(job: Job, part: Part, root: str) -> Any:
 def fan_out(job: Job) -> None:
     """Let workers fill the journals of a stage, if there are any; what they leave out is left to the stage.
 
-    Raises :class:`ConfigError` when a cluster is named and Ray is not installed, :class:`InfrastructureError` where it does not
-    answer.
+    Raises :class:`ConfigError` when a cluster is named and Ray is not installed.
     """
     gpu = job.stage.gpu and has_gpu()
-    if address := cluster_address():
-        from prefect_ray import RayTaskRunner
-        from prefect_ray.context import remote_options
-
-        path = os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))  # so that workers find this project
-        environment = {"env_vars": {"PYTHONPATH": path, "DO_NOT_TRACK": "true"}}
-        options = {"runtime_env": environment, "logging_level": "warning"}
-        with RayTaskRunner(address=address, init_kwargs=options) as runner, remote_options(num_gpus=int(gpu)):
-            import ray
-
-            _spread(job, parts_of(job, PARTS_PER_CORE * int(ray.cluster_resources()["CPU"])), runner)
+    if address := os.environ.get("FUSESEARCH_RAY", ""):
+        _spread(job, parts_of(job, CLUSTER_PARTS), *_ray(address, gpu))
     elif job.stage.name in LEAST and cores() > 1 and not gpu:
         parts = parts_of(job, cores())
         if sum(len(part.keys) for part in parts) >= LEAST[job.stage.name]:
             os.environ["PREFECT_API_URL"] = PREFECT_API_URL.value()
             refresh_global_settings_context()  # for the runner's threads, which would start a server of their own
-            with ProcessPoolTaskRunner(cores()) as runner:
-                _spread(job, parts, runner)
+            _spread(job, parts, ProcessPoolTaskRunner(cores()))
 
 
-def _spread(job: Job, parts: list[Part], runner: Any) -> None:
+def _ray(address: str, gpu: bool) -> tuple[Any, Any]:
+    """The runner of a Ray cluster, and what its tasks take of a machine."""
+    try:
+        from prefect_ray import RayTaskRunner
+        from prefect_ray.context import remote_options
+    except ModuleNotFoundError:
+        raise ConfigError(f"FUSESEARCH_RAY is set and Ray is not installed: {how_to_install('ray')}, or unset it") from None
+    path = os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))  # so that workers find this project
+    environment = {"env_vars": {"PYTHONPATH": path, "DO_NOT_TRACK": "true"}}
+    return RayTaskRunner(address=address, init_kwargs={"runtime_env": environment}), remote_options(num_gpus=int(gpu))
+
+
+def _spread(job: Job, parts: list[Part], runner: Any, options: Any = None) -> None:
     sent = {"job": Job(job.node, job.params, job.places, job.scratch), "root": str(Path.cwd())}
-    waiting = [(part, runner.submit(do, {**sent, "part": part})) for part in parts]
-    for number, (part, future) in enumerate(waiting, 1):
-        made = future.result(raise_on_failure=False)
-        if isinstance(made, tuple):
-            join(job, part, *made)
-        else:
-            get_run_logger().warning("%s: %s is left to this process: %s", job.stage.name, part, made)
-        job.progress(number, len(parts))
+    with runner, options or nullcontext():
+        waiting = [(part, runner.submit(do, {**sent, "part": part})) for part in parts]
+        for number, (part, future) in enumerate(waiting, 1):
+            made = future.result(raise_on_failure=False)
+            if isinstance(made, tuple):
+                join(job, part, *made)
+            else:
+                get_run_logger().warning("%s: %s is left to this process: %s", job.stage.name, part, made)
+            job.progress(number, len(parts))

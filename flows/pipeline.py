@@ -15,8 +15,10 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.logging import get_run_logger
 
+from fusesearch.core.config import load_params
 from fusesearch.core.errors import DataError
 from fusesearch.core.storage import read_json
+from tasks.code import write_code
 from tasks.running.dvc_command import PATIENCE, RETRY_SECONDS, Busy, is_busy, reason, repro
 from tasks.running.places import MAIN
 from tasks.stages import STAGES
@@ -39,6 +41,7 @@ def reproduce(stage: str, again: bool = False) -> None:
     Raises :class:`Busy`, which is tried again for an hour, if another process runs it or reads what it made; :class:`DataError`
     if it fails, with its own line.
     """
+    write_code(load_params())  # --single-item leaves out the stage that does it
     command = repro(stage, *["--force"] * again)
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     get_run_logger().info(done.stdout.strip())

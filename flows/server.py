@@ -15,12 +15,11 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 import psutil
@@ -34,9 +33,7 @@ COMMAND = (sys.executable, "-m", "prefect", "server", "start")
 PORT = 4200
 START_SECONDS = 300.0
 """How long the server may take to answer: 10 s on two idle cores, minutes on an overloaded machine."""
-WATCH_SECONDS = 5.0
-PORT_SECONDS = 15.0
-"""How long a restart waits for its port: flows know the old address, and a killed server's threads hold the port a while."""
+STOP_SECONDS = 20.0
 RECORD = STATE / "prefect.json"
 LOG = STATE / "prefect.log"
 
@@ -44,8 +41,6 @@ LOG = STATE / "prefect.log"
 @contextmanager
 def prefect_server() -> Iterator[str]:
     """Within the block flows report to the server of ``PREFECT_API_URL``, or to the project's own. Yields the API's address.
-
-    Restarts the project's own server, at the same address, if it dies meanwhile.
 
     Raises :class:`TrackingUnavailable` if no server answers.
     """
@@ -61,25 +56,17 @@ def prefect_server() -> Iterator[str]:
             )
         yield url
         return
-    done = threading.Event()
-    keeper = threading.Thread(target=_keep, args=(done,), name="keep-prefect", daemon=True)
     url = f"{ensure()}/api"
-    keeper.start()
-    try:
-        with temporary_settings(updates={PREFECT_API_URL: url}):
-            yield url
-    finally:
-        done.set()
-        keeper.join(timeout=WATCH_SECONDS)
+    with temporary_settings(updates={PREFECT_API_URL: url}):
+        yield url
 
 
 def named_server() -> str | None:
     """The server that the user chose instead of the project's own."""
     from prefect.settings import PREFECT_API_URL
 
-    url, record = PREFECT_API_URL.value(), _record()
-    own = url and record and url.rstrip("/") == f"{record['url']}/api" and _is_alive(record)
-    return None if own else url
+    url, own = PREFECT_API_URL.value(), _running()
+    return None if url and own and url.rstrip("/") == f"{own['url']}/api" else url
 
 
 def ensure() -> str:
@@ -88,7 +75,36 @@ def ensure() -> str:
     Raises :class:`TrackingUnavailable` if it ended, or did not answer in time.
     """
     with _alone():
-        return _answering(_record())
+        url = str((_running() or _start())["url"])
+        end = time.monotonic() + START_SECONDS
+        while _status(f"{url}/api/health") != 200:
+            if not _running():
+                raise TrackingUnavailable(f"the Prefect server ended: see {LOG}")
+            if time.monotonic() > end:
+                raise TrackingUnavailable(f"the Prefect server did not answer within {START_SECONDS:g} s: see {LOG}")
+            time.sleep(0.2)
+        return url
+
+
+def running() -> str | None:
+    """The address of the project's server if it answers."""
+    own = _running()
+    return str(own["url"]) if own and _status(f"{own['url']}/api/health") == 200 else None
+
+
+def stop() -> bool:
+    """Stop the project's server. False if none was running."""
+    with _alone():
+        own = _running()
+        RECORD.unlink(missing_ok=True)
+        if own:
+            os.killpg(own["pid"], signal.SIGTERM)
+            with suppress(psutil.NoSuchProcess):
+                try:
+                    psutil.Process(own["pid"]).wait(timeout=STOP_SECONDS)
+                except psutil.TimeoutExpired:
+                    os.killpg(own["pid"], signal.SIGKILL)
+        return bool(own)
 
 
 def _alone() -> FileLock:
@@ -97,64 +113,17 @@ def _alone() -> FileLock:
     return FileLock(STATE / "prefect.lock")
 
 
-def _answering(record: dict[str, Any] | None) -> str:
-    if not record or not _is_alive(record):
-        record = _start(urlsplit(record["url"]).port if record else None)
-    end = time.monotonic() + START_SECONDS
-    while _status(f"{record['url']}/api/health") != 200:
-        if not _is_alive(record):
-            raise TrackingUnavailable(f"the Prefect server ended: see {LOG}")
-        if time.monotonic() > end:
-            raise TrackingUnavailable(f"the Prefect server did not answer within {START_SECONDS:g} s: see {LOG}")
-        time.sleep(0.2)
-    return str(record["url"])
-
-
-def running() -> str | None:
-    """The address of the project's server if it answers."""
-    record = _record()
-    alive = record and _is_alive(record) and _status(f"{record['url']}/api/health") == 200
-    return str(record["url"]) if record and alive else None
-
-
-def stop() -> bool:
-    """Stop the project's server. False if none was running."""
-    with _alone():
-        record = _record()
-        RECORD.unlink(missing_ok=True)
-        if record is None or not _is_alive(record):
-            return False
-        os.killpg(record["pid"], signal.SIGTERM)
-        try:
-            psutil.Process(record["pid"]).wait(timeout=20)
-        except psutil.NoSuchProcess:
-            pass
-        except psutil.TimeoutExpired:
-            os.killpg(record["pid"], signal.SIGKILL)
-        return True
-
-
-def _keep(done: threading.Event) -> None:
-    """Restart the recorded server when its process is gone. A stopped server has no record and stays stopped."""
-    while not done.wait(WATCH_SECONDS):
-        # the loop tries again; the flow itself reports a missing server
-        with suppress(TrackingUnavailable), _alone():  # or one that is being stopped would be started again
-            if (record := _record()) and not _is_alive(record):
-                _answering(record)
-
-
-def _start(port: int | None) -> dict[str, Any]:
-    url = f"http://127.0.0.1:{_free_port(port or PORT, PORT_SECONDS if port else 0.0)}"
+def _start() -> dict[str, Any]:
+    port = _free_port()
+    url = f"http://127.0.0.1:{port}"
     settings = {
         "PREFECT_HOME": str((STATE / "prefect").resolve()),  # the project's own database
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_API_URL": "",
         "PREFECT_SERVER_UI_API_URL": f"{url}/api",  # otherwise its pages ask the server at port 4200
         "PREFECT_SERVER_DATABASE_TIMEOUT": "60",  # seconds to wait for SQLite's lock; 10 are not enough on a busy machine
-        # Prefect 3.7 keeps leases of concurrency slots in memory: a restart of the server would end a run that has one
-        "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
     }
-    command = [*COMMAND, "--host", "127.0.0.1", "--port", str(urlsplit(url).port)]
+    command = [*COMMAND, "--host", "127.0.0.1", "--port", str(port)]
     with LOG.open("ab") as log:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env={**os.environ, **settings}
@@ -164,20 +133,14 @@ def _start(port: int | None) -> dict[str, Any]:
     return record
 
 
-def _record() -> dict[str, Any] | None:
-    try:
-        return read_json(RECORD)
-    except ArtifactError:
-        return None
-
-
-def _is_alive(record: dict[str, Any]) -> bool:
-    """Whether the recorded process runs and is a Prefect server: process ids are reused."""
-    try:
+def _running() -> dict[str, Any] | None:
+    """The recorded process if it runs and is a Prefect server: process ids are reused."""
+    with suppress(ArtifactError, psutil.Error, KeyError):
+        record: dict[str, Any] = read_json(RECORD)
         process = psutil.Process(record["pid"])
-        return process.status() != psutil.STATUS_ZOMBIE and {"prefect", "server"} <= set(process.cmdline())
-    except (psutil.Error, KeyError):
-        return False
+        if process.status() != psutil.STATUS_ZOMBIE and {"prefect", "server"} <= set(process.cmdline()):
+            return record
+    return None
 
 
 def _status(url: str, seconds: float = 2) -> int:
@@ -188,20 +151,14 @@ def _status(url: str, seconds: float = 2) -> int:
         return 0
 
 
-def _free_port(preferred: int, seconds: float) -> int:
-    """The preferred port if it is free within the seconds, or any other."""
-    end = time.monotonic() + seconds
-    while True:
-        late = time.monotonic() >= end
-        for port in (preferred, 0) if late else (preferred,):
-            with socket.socket() as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                with suppress(OSError):
-                    probe.bind(("127.0.0.1", port))
-                    return int(probe.getsockname()[1])
-        if late:
-            raise TrackingUnavailable("no free port on 127.0.0.1")
-        time.sleep(0.2)
+def _free_port() -> int:
+    """Prefect's usual port if it is free, or any other."""
+    for port in (PORT, 0):
+        with socket.socket() as probe, suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return int(probe.getsockname()[1])
+    raise TrackingUnavailable("no free port on 127.0.0.1")
 
 
 def main(action: str = "status") -> None:
@@ -210,15 +167,15 @@ def main(action: str = "status") -> None:
         print(named_server() or f"{ensure()}/api")
     elif action == "stop":
         print("stopped" if stop() else "was not running")
-    elif action == "status":
+    else:
         url = running()
         print(named_server() or (f"{url}/api" if url else "not running"))
-    else:
-        raise SystemExit("usage: python -m flows.server start|stop|status")
 
 
 if __name__ == "__main__":
+    parser = ArgumentParser(prog="python -m flows.server", description=__doc__)
+    parser.add_argument("action", nargs="?", choices=["start", "stop", "status"], default="status")
     try:
-        main(*sys.argv[1:2])
+        main(parser.parse_args().action)
     except FusesearchError as error:
         sys.exit(f"error: {error}")

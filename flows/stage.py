@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -22,11 +22,12 @@ from fusesearch.core.errors import AGAIN, AlreadyRunning, DataError
 from fusesearch.core.overrides import flatten
 from fusesearch.core.storage import read_json, read_text, write_json
 from fusesearch.evaluation.names import check_names
+from tasks.code import write_code
 from tasks.running.deps import check_files
 from tasks.running.node import Job, Node, read_node
 from tasks.running.record import digests, reproduction_record, stage_record, write_record
 from tasks.running.resume import alone, finished, is_of, progress_dir
-from tasks.stages import stage_named
+from tasks.stages import STAGES, TRAINED, stage_named
 from tasks.tracking import Live, track, tracking_uri
 from tasks.tracking.store import is_server, make_client, translated_errors, without_passwords
 
@@ -42,6 +43,7 @@ def running(node: Node) -> Iterator[Job]:
     if not node.id:
         check_files(stage, params)
     values = stage.values(params)
+    write_code(load_params(), [stage.name])  # DVC records what is there at the end
     scratch = progress_dir(node.name, values, *node.deps(params))
     with alone(node.name, scratch), occupied(limits_of(stage, params)):
         _left(scratch)
@@ -51,16 +53,22 @@ def running(node: Node) -> Iterator[Job]:
         if reproduction:
             write_record(reproduction)
         unfinished = stage_record(stage.name, params, values, digests(node.inputs(params)), node=node.id, parent=reproduction)
-        with Live(unfinished) as live, StageProgress(node.name) as progress:
-            job = Job(node, params, node.places, scratch, progress, curve=live.log)
+        with Live(unfinished) if stage.name in TRAINED else nullcontext() as live, StageProgress(node.name) as progress:
+            job = Job(node, params, node.places, scratch, progress)
+            if live:
+                job.curve = live.log
             yield job
         _check_inputs(node, scratch)
         write_json(job.output("metrics"), job.metrics)
         _COMPLETE.add(node.name)
         done = unfinished.complete(_outputs(node), job.metrics)
         write_record(done)
-        show(job, track(done))
+        show(job, track(done) if node.id or stage.name in RECORDS else "")
     finished(node.name)
+
+
+RECORDS = (*TRAINED, [*STAGES][-1])
+"""Stages that record the runs of the whole reproduction so far in MLflow: to import it takes seconds in every process."""
 
 
 def is_complete(name: str) -> bool:
@@ -74,6 +82,7 @@ _COMPLETE: set[str] = set()
 def _check_inputs(node: Node, scratch: Path) -> None:
     """Raise :class:`DataError` if the stage's inputs changed meanwhile: DVC records what is there at the end."""
     now = read_node(node.stage, node.id)
+    write_code(load_params(), [node.stage])
     params = now.params or load_params()
     if not is_of(scratch, node.name, stage_named(node.stage).values(params), *now.deps(params)):
         raise DataError(
@@ -122,7 +131,7 @@ def show(job: Job, run_id: str) -> None:
     try:
         figures = flatten(job.metrics).items()
         rows = [f"| {name} | {f'{value:.4g}' if isinstance(value, float) else value} |" for name, value in figures]
-        link = "MLflow does not have its run yet: `python -m flows track` records it."
+        link = "MLflow gets its run with the next training stage, or with the report; `python -m flows track` records it now."
         if run_id:
             link = f"[The run in MLflow]({run_page(run_id)})"
         page = "\n".join([link, "", "| figure | value |", "|---|---|", *rows])

@@ -1,4 +1,8 @@
-"""Where models lie, and what SFT and GRPO leave: a checkpoint and its training curve, one row per logged step."""
+"""Where models lie, and what SFT and GRPO leave: a checkpoint and its training curve, one row per logged step.
+
+What a clock decides differs in every run. It is in a file beside the curve that is no output of the stage, so DVC hashes and
+keeps the curve alone.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,17 @@ from typing import Any
 
 from fusesearch.core.config import Params
 from fusesearch.core.storage import write_csv
+from fusesearch.evaluation.validation import PREFIX
 from tasks.running.node import Job
 from tasks.running.places import Places
 from tasks.running.resume import publish
 from tasks.stages import MODELS
+
+TIMES = (
+    *("step_time", "tokens_per_second", "mfu", "train_seconds", "rollout_seconds", "publish_seconds", "reload_seconds"),
+    f"{PREFIX}seconds",
+)
+"""Columns of a training log that a clock decides."""
 
 
 def checkpoint_of(name: str, params: Params, places: Places) -> Path:
@@ -19,9 +30,16 @@ def checkpoint_of(name: str, params: Params, places: Places) -> Path:
     return Path(params.model.base) if name == "base" else places[MODELS[name]] if name in MODELS else Path(name)
 
 
+def times_of(curve: Path) -> Path:
+    """Where the :data:`TIMES` of a training curve lie."""
+    return curve.with_name("times.csv")
+
+
 def publish_trained(job: Job) -> None:
-    """Move checkpoint and curve from the job's scratch to where they belong."""
-    write_csv(job.output("curve"), [_without_total(row) for row in _rows(job.scratch / "log.jsonl")])
+    """Move checkpoint, curve and times from the job's scratch to where they belong."""
+    rows, curve = [_without_total(row) for row in _rows(job.scratch / "log.jsonl")], job.output("curve")
+    write_csv(curve, [{key: value for key, value in row.items() if key not in TIMES} for row in rows])
+    write_csv(times_of(curve), [{key: value for key, value in row.items() if key in ("step", *TIMES)} for row in rows])
     publish(job.scratch / "checkpoint", job.output("checkpoint"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,12 @@ from typing import Any
 from fusesearch.core.config import Agent, Params, parse_section
 from fusesearch.core.errors import DataError, InfrastructureError
 from fusesearch.core.schema import Score
-from fusesearch.core.storage import Progress, read_instances, read_json, write_json, write_jsonl
+from fusesearch.core.storage import Progress, count_rows, read_json, write_json, write_jsonl
 from fusesearch.core.text import safe_name
 from fusesearch.evaluation.grid import Benchmark, Grid
 from fusesearch.evaluation.metrics import aggregate
 from fusesearch.evaluation.results import JOURNAL, MANIFEST, cell_folder
-from fusesearch.evaluation.running import opened
+from fusesearch.evaluation.running import GridRun, opened
 from fusesearch.training.served import served
 from tasks.checkpoints import checkpoint_of
 from tasks.running.node import Job
@@ -26,9 +27,7 @@ from tasks.running.resume import publish
 
 
 def held_out_grid(params: Params, places: Places) -> Grid:
-    """The cells of ``evaluate.cells`` on the validation split. Raises :class:`DataError` where nothing is held out."""
-    if not read_instances(places["split.validation"]):
-        raise DataError("the validation split is empty: name owners in split.validation_owners that were mined")
+    """The cells of ``evaluate.cells`` on the validation split, from params and places alone."""
     section = params.evaluate
     cells = {
         name: cell.model_copy(update={"checkpoint": str(checkpoint_of(cell.checkpoint, params, places))})
@@ -56,9 +55,11 @@ def evaluate_cells(job: Job) -> dict[str, Any]:
         DataError: nothing is held out.
         InfrastructureError: a cell has no score at all.
     """
+    if not count_rows(job.places["split.validation"]):
+        raise DataError("the validation split is empty: name owners in split.validation_owners that were mined")
     scores: list[Score] = []
     figures: dict[str, Any] = {}
-    with opened(held_out_grid(job.params, job.places), job.scratch, CACHES, serve=served, retry_errored=True) as grid:
+    with _opened(job, serve=served, retry_errored=True) as grid:
         for cell in grid.cells:
             found = job.part(cell.name, partial(grid.run, cell, _part(job.progress, len(scores), grid.episodes)))
             figures[safe_name(cell.name)] = aggregate(found)
@@ -73,6 +74,10 @@ def evaluate_cells(job: Job) -> dict[str, Any]:
     return {"held_out_instances": len(instances), "held_out_repositories": len(repositories), **figures}
 
 
+def _opened(job: Job, **options: Any) -> AbstractContextManager[GridRun]:
+    return opened(held_out_grid(job.params, job.places), job.scratch, CACHES, **options)
+
+
 def _part(progress: Progress, before: int, total: int) -> Progress:
     """Progress of one cell as a part of the whole."""
     return lambda done, _: progress(before + done, total)
@@ -80,7 +85,7 @@ def _part(progress: Progress, before: int, total: int) -> Progress:
 
 def lacking(job: Job) -> Iterator[Part]:
     """Instances of which a cell lacks an episode, without cells of models that vLLM serves, as in :mod:`tasks.synthesize`."""
-    with opened(held_out_grid(job.params, job.places), job.scratch, CACHES, retry_errored=True) as grid:
+    with _opened(job, retry_errored=True) as grid:
         for cell in grid.cells:
             if not (cell.model and job.params.evaluate.rollouts == "vllm"):
                 yield Part((cell_folder(Path(), cell) / JOURNAL).as_posix(), tuple(grid.lacking(cell)), cell.name)
@@ -88,6 +93,6 @@ def lacking(job: Job) -> Iterator[Part]:
 
 def do_part(job: Job, part: Part) -> None:
     """Run the episodes of a cell on instances."""
-    with opened(held_out_grid(job.params, job.places), job.scratch, CACHES) as grid:
+    with _opened(job) as grid:
         (cell,) = (row for row in grid.cells if row.name == part.cell)
         grid.episodes_into(job.scratch / part.journal, cell, part.keys)

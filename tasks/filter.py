@@ -62,5 +62,5 @@ def do_part(job: Job, part: Part) -> None:
     from fusesearch.data.filtering import truths_of
 
     with Journal(job.scratch / JOURNAL, key="key") as journal:
-        for repo, truths in truths_of(job.places["mine.pairs"], part.keys, job.params.filter, job.places["mine.repos"]):
+        for repo, truths in truths_of(job.places["mine.pairs"], part.keys, job.places["mine.repos"]):
             journal.append({"key": repo, "truths": {key: _TRUTH.dump_python(row, mode="json") for key, row in truths.items()}})

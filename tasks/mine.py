@@ -42,7 +42,7 @@ def mine(job: Job) -> dict[str, Any]:
     write_json(job.output("table"), mined.table)
     write_instances(job.output("pairs"), counted(mined.instances))
     publish(repos, job.output("repos"))
-    return {**figures, "repositories": len(repositories), **_table_figures(mined.table)}
+    return {**figures, "repositories": len(repositories), **_table_figures(mined.table), **mined.figures}
 
 
 def source_of(params: Params, scratch: Path) -> Source:

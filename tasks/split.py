@@ -15,8 +15,7 @@ from tasks.running.resume import publish
 def split_instances(job: Job) -> dict[str, Any]:
     """Write the three splits, which instances were dropped and why, and the data card."""
     from fusesearch.data.splitting import SPLITS, TableSplit, check_filled, counts_of
-    from fusesearch.reporting.data_card import write_card
-    from fusesearch.reporting.tally import Tally
+    from fusesearch.reporting.data_card import Tally, write_card
 
     params, places, scratch = job.params, job.places, job.scratch
     total = count_rows(places["filter.instances"])

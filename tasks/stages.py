@@ -1,14 +1,14 @@
 """The stages of the pipeline, each described once.
 
-``dvc.yaml`` (:mod:`tasks.running.deps`), the flows, their deployments and limits, and the dashboard's counts follow from
-:data:`STAGES`. A new stage is a row here, a function that takes a :class:`~tasks.running.node.Job`, and the section of params
-that it reads.
+``dvc.yaml`` (:mod:`tasks.running.deps`), what DVC sees of the code (:mod:`tasks.code`), the flows, their deployments and
+limits, and the dashboard's counts follow from :data:`STAGES`. A new stage is a row here, a function that takes a
+:class:`~tasks.running.node.Job`, and the section of params that it reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,10 +38,10 @@ class Stage:
         inputs: what it may read: outputs of stages as ``stage.output``, and paths that no stage makes.
         outputs: what it makes: files or folders of the main pipeline by name. Besides, every stage makes ``metrics``.
         params: the params it reads: sections, or single keys such as ``agent.history_scope``.
-        added: those of ``params`` that ids leave out when they have the value here, since earlier ids never had them.
         code: files that decide its outputs but that imports do not show.
         models: which of :data:`MODELS` it reads under some params, if those choose; it reads no other model then.
         localizers: names of the localizers it runs under some params, whose code decides its outputs.
+        other_languages: whether its data have languages besides Python under some params; else their code decides nothing.
         files: files and folders, made by no stage, that its params name.
         retried: whether it meets the world (endpoints, processes, disks), so that what fails there is tried again.
         divided: whether other processes and machines can do parts of it (:mod:`tasks.running.parts`).
@@ -56,10 +56,10 @@ class Stage:
     inputs: tuple[str, ...]
     outputs: Mapping[str, str]
     params: tuple[str, ...]
-    added: Mapping[str, Any] = field(default_factory=dict)
     code: tuple[str, ...] = ()
     models: Callable[[Params], Iterable[str]] | None = None
     localizers: Callable[[Params], Iterable[str]] = lambda params: ()
+    other_languages: Callable[[Params], bool] = lambda params: params.mine.source != "synthetic"
     files: Callable[[Params], Iterable[str | Path]] = lambda params: ()
     retried: bool = False
     divided: bool = False
@@ -77,12 +77,15 @@ class Stage:
         module, _, name = self.run.partition(":")
         return getattr(import_module(module), name)
 
-    def values(self, params: Params, *, recorded: bool = False) -> dict[str, Any]:
+    def values(self, params: Params) -> dict[str, Any]:
         """The params it reads, by dotted key, as in :func:`flat_params`."""
-        read = flat_params(params, recorded=recorded).items()
-        found = {key: value for key, value in read if any(key == name or key.startswith(f"{name}.") for name in self.params)}
-        earlier = self.added if recorded else {}
-        return {key: value for key, value in found.items() if key not in earlier or value != earlier[key]}
+        read = flat_params(params).items()
+        return {key: value for key, value in read if any(key == name or key.startswith(f"{name}.") for name in self.params)}
+
+    def upstream(self, params: Params) -> list[str]:
+        """The stages whose outputs it reads under these params."""
+        made = (name.partition(".")[0] for name in self.reads(params))
+        return list(dict.fromkeys(name for name in made if name in STAGES))
 
     def reads(self, params: Params) -> tuple[str, ...]:
         """What these params have it read: :attr:`inputs`, with their base model unless it comes from the hub, and files."""
@@ -100,7 +103,8 @@ MODELS = {"base": BASE, "sft": "sft.checkpoint", "grpo": "grpo.checkpoint"}
 
 def _mined(params: Params) -> list[Path]:
     """Files that a source reads, and those of the benchmarks, whose repositories are not mined."""
-    files = {"git": params.mine.git.issues, "benchmark": params.mine.benchmark.files}
+    lists = [Path(name) for name in params.mine.packages if name.endswith(".txt")]
+    files = {"synthetic": lists, "git": params.mine.git.issues, "benchmark": params.mine.benchmark.files}
     return [*files.get(params.mine.source, []), *params.split.benchmarks]
 
 
@@ -111,7 +115,7 @@ def _folder(model: str) -> list[str]:
 
 def _evaluated(params: Params) -> list[str]:
     cells = (cell.checkpoint for cell in params.evaluate.cells.values() if cell.checkpoint not in MODELS)
-    return [folder for model in (*cells, params.agent.encoder) for folder in _folder(model)]
+    return [folder for model in (*cells, *params.agent.options.values()) for folder in _folder(model)]
 
 
 def _ranking(params: Params) -> list[str]:
@@ -130,7 +134,6 @@ _ROWS = (
         inputs=(),
         outputs={"pairs": "data/raw/pairs.parquet", "table": "data/raw/table.json", "repos": "data/repos"},
         params=("mine", "data_seed", "split.benchmarks"),  # repositories of benchmarks are not mined
-        added={"split.benchmarks": []},
         code=("requirements.lock",),  # the packages that faults are planted in
         files=_mined,
         retried=True,
@@ -183,7 +186,6 @@ _ROWS = (
         inputs=("mine.repos", "split.sft"),
         outputs={"candidates": "data/synthesized/trajectories.jsonl"},
         params=("synthesize", "teacher", "agent", "tools", "seed", "model.dtype"),
-        added={"model.dtype": "float32"},
         localizers=_ranking,
         retried=True,
         divided=True,

@@ -24,10 +24,13 @@ _CACHE = tempfile.TemporaryDirectory(prefix="fusesearch-tests-")
 os.environ["XDG_CACHE_HOME"] = _CACHE.name
 
 # How long an example takes is a matter of the machine and what else it does; fixtures that are shared by examples are folders.
-settings.register_profile(
-    "untimed", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-)
-settings.load_profile("untimed")
+# `make test-all` looks at more examples than `make test`. A test that needs more than others takes a multiple of them.
+for _name, _examples in (("few", 15), ("many", 50)):
+    settings.register_profile(
+        _name, max_examples=_examples, deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    )  # fmt: skip
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "few"))
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from dashboards import draw, read
-from dashboards.draw import noted, plain
+from dashboards.draw import noted
 from fusesearch.core.errors import FusesearchError
+from fusesearch.core.storage import read_csv
 from fusesearch.reporting.experiment.figures import draw as figures_of
 from fusesearch.reporting.experiment.pages import page as page_of
-from fusesearch.reporting.table import Row, Table
+from fusesearch.reporting.experiment.results import RESULTS, read_results
+from fusesearch.reporting.page import Section
 from tasks.experiments.spec import load_experiment
-from tasks.running.places import EXPERIMENTS
+from tasks.running.places import EXPERIMENTS, experiment_files
 from tasks.stages import TRAINED
 
 TITLE = "Experiments"
@@ -22,8 +26,6 @@ INTRODUCTION = (
     "instances and seeds, tests are paired and corrected. The paper's figures are those of its own models and benchmark."
 )
 SIDE_BY_SIDE = 2
-SHOWN = 2
-"""Sections that are open: the question, and figures by arm."""
 
 
 def page(root: Path) -> None:
@@ -37,40 +39,35 @@ def page(root: Path) -> None:
     )
     draw.words(INTRODUCTION)
     rows = [_overview(root, name) for name in known]
-    draw.table(Table("All experiments", ["Experiment", "Question", "Arms", "Seeds", "Came out"], rows))
+    draw.table(["Experiment", "Question", "Arms", "Seeds", "Came out"], rows, "All experiments")
     for place, name in zip(st.columns(max(1, len(chosen))), chosen, strict=False):
         with place, noted():
-            _experiment(root, name)
+            title = read.results_of(root, name).title
+            draw.frame(read.cached(root / EXPERIMENTS / name / RESULTS, f"results-{name}", _html), title)
 
 
-def _overview(root: Path, name: str) -> Row:
+def _overview(root: Path, name: str) -> list[str]:
     try:
         asked = load_experiment(name, root / EXPERIMENTS)
     except FusesearchError as error:
-        return Row([name, str(error), "", "", ""])
+        return [name, str(error), "", "", ""]
     try:
         results = read.results_of(root, name)
         arms, seeds, came_out = len(results.arms), results.measured_seeds, results.summary
     except FusesearchError as error:
         arms, seeds, came_out = len(asked.arms), asked.seeds, str(error)
-    return Row([name, asked.question, str(arms), ", ".join(map(str, seeds)), came_out])
+    return [name, asked.question, str(arms), ", ".join(map(str, seeds)), came_out]
 
 
-def _experiment(root: Path, name: str) -> None:
-    """The page of one experiment and its figures; those of its training need the curves of a run on this machine."""
-    asked = load_experiment(name, root / EXPERIMENTS)
-    st.header(plain(asked.title))
-    results = read.results_of(root, name)
+def _html(path: Path) -> str:
+    """The page of an experiment with its figures; those of its training need the curves of a run on this machine."""
+    results, asked = read_results(path.parent), load_experiment(path.parent.name, path.parents[1])
+    curves = path.parents[2] / experiment_files(asked.name) / "curves.csv"
+    figures = figures_of(asked.figures, results, _curves(curves) if curves.exists() else [])
     found = page_of(results, TRAINED)
-    for verdict in found.verdicts:
-        draw.words(verdict)
-    for section in found.sections[:SHOWN]:
-        st.subheader(plain(section.title))
-        draw.section(section)
-    with noted():
-        for figure in figures_of(asked.figures, results, read.experiment_curves(root, name)):
-            draw.plot(figure, f"{results.title} {figure.caption}.")
-    for section in found.sections[SHOWN:]:
-        with st.expander(plain(section.title)):
-            draw.section(section)
-    draw.sources(found)
+    return replace(found, sections=[*found.sections, Section("Figures", figures=figures)]).render("html")
+
+
+def _curves(path: Path) -> list[dict[str, Any]]:
+    words = ("arm", "stage")
+    return [{key: text if key in words else float(text) for key, text in row.items() if text} for row in read_csv(path)]

@@ -11,15 +11,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from experiments.evidence.cases import Cases, in_order
+from experiments.evidence.released import FORMATS, Published, Snapshots, prediction
 from fusesearch.core.errors import DataError, RepositoryError
 from fusesearch.core.schema import Instance, Score
 from fusesearch.core.storage import Journal
 from fusesearch.data.repositories import git_dir_of
 from fusesearch.evaluation.harness import Repositories, evaluate
-from fusesearch.evaluation.published.claims import Published
-from fusesearch.evaluation.published.formats import FORMATS
-from fusesearch.evaluation.published.importing import Tally, prediction
-from fusesearch.evaluation.published.snapshot import Snapshots
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.registry import make_localizer
 from fusesearch.search.git import Git
@@ -109,7 +106,7 @@ def _released(name: str, cosil: Path, cases: Cases, repos: Path, path: Path) -> 
             if row.instance_id not in kept:
                 snapshot = snapshots.at(row.repo, row.base_commit)
                 found = {
-                    run: prediction(answers[row.instance_id], snapshot, Tally()).model_dump()
+                    run: prediction(answers[row.instance_id], snapshot).model_dump()
                     for run, answers in given.items()
                     if row.instance_id in answers
                 }

@@ -1,37 +1,37 @@
-"""``python -m flows experiment``: list and run experiments, show their progress, print their tables."""
+"""``python -m flows experiment``: list and run experiments, print their pages."""
 
 from __future__ import annotations
 
-import sys
 import time
 from contextlib import nullcontext
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fusesearch.cli.output import usage_error
 
+if TYPE_CHECKING:
+    from tasks.experiments.spec import Experiment
+
 app = typer.Typer(
     no_args_is_help=True, help="Run experiments and see their tables (docs/experiments.md).", rich_markup_mode="markdown"
 )
 
+ALL = "all"
 Names = Annotated[list[str], typer.Argument(help="One experiment or several; `all` for every one.", metavar="NAME...")]
 Seeds = Annotated[str | None, typer.Option(help="Run only these seeds, such as 0,2.", metavar="N,N")]
 
 
 @app.command("list")
 def list_experiments() -> None:
-    """List the experiments with their arms, seeds, finished runs and nodes left to run.
+    """List the experiments with their titles.
 
     ```
     python -m flows experiment list
     ```
     """
-    from rich.console import Console
-
-    from flows.cli.experiment_tables import overview
-
-    Console().print(overview())
+    for experiment in _chosen([ALL]):
+        typer.echo(f"{experiment.name:<16} {experiment.title}{' (finished)' if experiment.finished else ''}")
 
 
 @app.command()
@@ -55,15 +55,12 @@ def run(
     python -m flows experiment run all --jobs 2
     ```
     """
-    from flows.cli.experiment_tables import chosen
     from fusesearch.core.config import load_params
-    from tasks.experiments.rebuild import write_overview
-    from tasks.experiments.schedule import check, duration, experiments_lock, pending_tasks, workers_for
+    from fusesearch.core.text import duration
+    from tasks.experiments.results import write_overview
+    from tasks.experiments.schedule import experiments_lock, pending_tasks, workers_for
 
-    experiments, numbers = chosen(names), _numbers(seeds)
-    for experiment in experiments:
-        check(experiment, numbers)
-
+    experiments, numbers = [row for row in _chosen(names) if not (row.finished and ALL in names)], _numbers(seeds)
     with nullcontext() if dry_run else experiments_lock():
         workers = workers or workers_for(load_params())
         pending, total = pending_tasks(experiments, numbers)
@@ -87,52 +84,30 @@ def run(
 
 
 @app.command()
-def status(names: Names) -> None:
-    """Show which nodes of each arm and seed are finished, started or missing.
-
-    ```
-    python -m flows experiment status filtering
-    python -m flows experiment status all
-    ```
-    """
-    from rich.console import Console
-
-    from flows.cli.experiment_tables import chosen, states
-    from tasks.experiments.schedule import up_to_date
-
-    experiments, current = chosen(names), up_to_date()
-    for experiment in experiments:
-        Console().print(states(experiment, current))
-
-
-@app.command()
 def table(names: Names) -> None:
-    """Print the results: on a terminal the arms beside the paper's and the verdicts, in a pipe the whole page.
+    """Print the pages with the results.
 
     ```
     python -m flows experiment table filtering
     python -m flows experiment table all > ablations.md
     ```
     """
-    from flows.cli.experiment_tables import ALL, chosen
     from fusesearch.core.storage import read_text
-    from fusesearch.reporting.experiment.pages import arms_table
-    from fusesearch.reporting.experiment.results import PAGE, RESULTS, read_results
-    from fusesearch.reporting.page import Section, show
+    from fusesearch.reporting.experiment.results import PAGE, read_results
 
-    pages = []
-    for experiment in chosen(names):
-        if ALL in names and not (experiment.folder / RESULTS).exists():
+    for experiment in _chosen(names):
+        if ALL in names and not (experiment.folder / PAGE).exists():
             typer.echo(f"{experiment.name}: no results yet", err=True)
-            continue
-        results, page = read_results(experiment.folder), experiment.folder / PAGE
-        if sys.stdout.isatty():
-            more = f"Differences, orderings, power and pictures: {page}"
-            show([Section(results.title, [*(claim.sentence for claim in results.claims), more], [arms_table(results)])])
         else:
-            pages.append(read_text(page))
-    if pages:
-        typer.echo("\n".join(pages))
+            read_results(experiment.folder)  # or it says what to run
+            typer.echo(read_text(experiment.folder / PAGE))
+
+
+def _chosen(names: list[str]) -> list[Experiment]:
+    """The named experiments without repeats; ``all`` means every one. Raises :class:`ConfigError` for an unknown name."""
+    from tasks.experiments.spec import experiment_names, load_experiment
+
+    return [load_experiment(name) for name in (experiment_names() if ALL in names else dict.fromkeys(names))]
 
 
 def _numbers(text: str | None) -> list[int] | None:

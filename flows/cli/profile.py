@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -77,20 +76,14 @@ def rehearse(
     python -m flows profile rehearse small
     ```
     """
-    from tasks.rehearsal import FOLDER, STEPS, rehearse
+    from tasks.rehearsal import FOLDER, rehearse
 
     root = Path.cwd()
-    for step in rehearse(load_profile(name, root), tokenizer, root, _doing):
-        _doing("", "")
+    for step in rehearse(load_profile(name, root), tokenizer, root, lambda step: typer.echo(f"{step} ...", err=True)):
         typer.echo(f"{'ok    ' if step.ok else 'failed'}  {step.name:<10}  {step.seconds:6.1f} s  {step.note}".rstrip())
         if not step.ok:
             raise DataError(f"{name}: {step.name}: {step.error} (all it printed: {FOLDER / name / step.name}.log)")
-    typer.echo(f"All {len(STEPS)} steps of {name} ran to their end.")
-
-
-def _doing(step: str, what: str) -> None:
-    if sys.stderr.isatty():
-        typer.echo(f"\r\033[K{step} {what}\r", nl=False, err=True)
+    typer.echo(f"All stages of {name} ran to their end.")
 
 
 def switch(name: str, root: Path) -> None:

@@ -20,11 +20,6 @@ def main() -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for some reads what every installed package says
     gc.set_threshold(100_000, 20, 20)  # the imports make many objects and no garbage
     try:
-        if sys.argv[1:2] == ["localize"]:
-            from fusesearch.cli import quick
-
-            if (code := quick.localize(sys.argv[2:])) is not None:
-                sys.exit(code)
         from fusesearch.cli.app import main as run
 
         run()

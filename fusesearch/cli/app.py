@@ -27,8 +27,6 @@ COMMANDS = {
     "evaluate": ("Measure", "evaluate:evaluate"),
     "compare": ("Measure", "compare:compare"),
     "judge": ("Measure", "judge:judge"),
-    "import-predictions": ("Measure", "imports:import_predictions"),
-    "export-predictions": ("Measure", "exports:export_predictions"),
     "install": ("Set up", "install:install"),
     "doctor": ("Set up", "doctor:doctor"),
 }

@@ -2,50 +2,31 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
-from fusesearch.cli import choices, seconds_since_start
+from fusesearch.cli import seconds_since_start
 from fusesearch.cli.localize import NO_ANSWER, run_and_save
+from fusesearch.cli.options import AnswerFormat, Repo, Save, with_search
 from fusesearch.cli.output import Format, print_json, read_input
 
 
-class ToolsName(StrEnum):
-    """The tools that a model gets."""
-
-    questions = "questions"
-    repoqa = "repoqa"
-
-
+@with_search("pre_search", "encoder", "localizer")
 def ask(
     question: Annotated[str, typer.Argument(help="Its text, or `-` for stdin.", metavar="QUESTION")],
-    repo: Annotated[Path, typer.Option(help="Directory to search, by default this.", metavar="DIR", show_default=False)] = Path(),
-    model: choices.ModelOption = None,
-    base_url: choices.BaseUrlOption = None,
-    settings: choices.SettingsOption = None,
-    tool_format: choices.ToolFormatOption = None,
-    checkpoint: choices.CheckpointOption = None,
+    repo: Repo = Path(),
     localizer: Annotated[
-        str | None,
-        typer.Option(help="By default fusesearch; or closed-book, rag, ircot.", metavar="NAME"),
+        str | None, typer.Option(help="By default fusesearch; or closed-book, rag, ircot.", metavar="NAME")
     ] = None,
     tools: Annotated[
-        ToolsName,
-        typer.Option(
-            help="A model's tools: grep, glob and read_file in parallel, or RepoQA-Agent's five, one a turn.", hidden=True
-        ),
-    ] = ToolsName.questions,
-    format: Annotated[Format, typer.Option(help="How to print it.", show_default=False)] = Format.text,
-    save: Annotated[Path | None, typer.Option(help="Also write the trajectory here.", metavar="FILE", hidden=True)] = None,
-    mode: choices.ModeOption = choices.ModeName.parallel,
-    calls_per_turn: choices.CallsOption = None,
-    max_turns: choices.TurnsOption = None,
-    max_new_tokens: choices.NewTokensOption = None,
-    temperature: choices.TemperatureOption = None,
-    help_all: choices.HelpAllOption = False,
+        Literal["questions", "repoqa"],
+        typer.Option(help="grep, glob and read_file in parallel, or RepoQA-Agent's five, one a turn.", show_default=False),
+    ] = "questions",
+    format: AnswerFormat = Format.text,
+    save: Save = None,
+    **search: Any,
 ) -> None:
     """Let a model answer a question about the code in DIR.
 
@@ -62,14 +43,10 @@ def ask(
     from fusesearch.localizers.searcher import SearchOptions, choose_answerer, instance_of
     from fusesearch.search.repository import Repository
 
-    options = SearchOptions(
-        mode=mode.value, model=model, base_url=base_url, settings=settings,
-        tool_format=tool_format.value if tool_format else None, checkpoint=checkpoint, localizer=localizer,
-        calls_per_turn=calls_per_turn, max_turns=max_turns, max_new_tokens=max_new_tokens, temperature=temperature,
-    )  # fmt: skip
+    options = SearchOptions(**search, localizer=localizer)
     repository = Repository(repo)
     text = read_input(Path("-"), "question") if question == "-" else question
-    searcher = choose_answerer(options, tools.value)
+    searcher = choose_answerer(options, tools)
     instance = instance_of(repository.root.name, text, "question")
     trajectory = run_and_save(instance, repository, searcher, save, quiet=format is Format.json)
     report.raise_on_failure(trajectory)

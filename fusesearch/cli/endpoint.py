@@ -58,7 +58,7 @@ def _tool_calls(model: OpenAICompatibleModel, reply: Completion, made: int) -> C
             "tool calls", False, f"{about}{said}: {' '.join(reply.text.split())[:80]!r}", _no_calls(model, reply), core=True
         )
     form = "parsed by the server (native)" if reply.calls is not None and model.dialect.tools else "read from the text"
-    hint = "" if made > 1 else "searches take a turn per call: compare them with --mode sequential"
+    hint = "" if made > 1 else "searches take a turn for each call"
     return Check("tool calls", made > 1, f"{about}{form}, {made} in one message", hint)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fusesearch.cli.choices import EncoderOption
+from fusesearch.cli.options import Encoder
 from fusesearch.cli.output import usage_error
 from fusesearch.core.text import flat_name
 
@@ -43,7 +43,7 @@ def evaluate(
     ] = None,
     model: Annotated[str | None, typer.Option(help="Model of an OpenAI-compatible endpoint.", metavar="NAME")] = None,
     base_url: Annotated[str | None, typer.Option(help="Address of the endpoint, ending in /v1.", metavar="URL")] = None,
-    encoder: EncoderOption = None,
+    encoder: Encoder = None,
     runs: Annotated[
         int | None,
         typer.Option(help="Runs per instance where a model is asked; 3 unless the grid says otherwise.", min=1, metavar="N"),
@@ -80,7 +80,7 @@ def evaluate(
     given = {"localizer": localizer, "instances": instances, "model": model, "base_url": base_url, "encoder": encoder}
     wanted = _from_file(grid, given, runs, concurrency) if grid else _from_options(
         localizer or [], instances, {"repos": repos, "clone_url": clone_url, "max_instances": max_instances}, model, base_url,
-        {"runs": runs, "concurrency": concurrency, "agent": {"encoder": encoder} if encoder else None},
+        {"runs": runs, "concurrency": concurrency, "agent": {"options": {"encoder": encoder}} if encoder else None},
     )  # fmt: skip
     with (
         progress_bar() as bar,

@@ -33,13 +33,8 @@ NEEDS = {
     "evaluate": "evaluate",
     "compare": "evaluate",
     "judge": "models",
-    "import-predictions": "",
-    "import-predictions --instances FILE.parquet": "evaluate",
-    "export-predictions": "",
-    "export-predictions --instances FILE.parquet": "evaluate",
     "doctor": "",
     "doctor --profile": "",
-    "python -m flows doctor": "pipeline",
     "python -m flows experiment": "pipeline",
     "python -m flows track": "pipeline",
     "python -m flows.run": "pipeline",
@@ -49,6 +44,7 @@ NEEDS = {
 
 DISTRIBUTIONS = {
     "github": "PyGithub",
+    "sentence_transformers": "sentence-transformers",
     "sklearn": "scikit-learn",
     "vl_convert": "vl-convert-python",
     "psycopg2": "psycopg2-binary",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fusesearch.cli.choices import BaseUrlOption
+from fusesearch.cli.options import BaseUrl
 from fusesearch.cli.output import print_json, usage_error
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def judge(
     folders: Annotated[list[Path], typer.Argument(help="Folders that `evaluate` wrote, of questions.", metavar="DIR...")],
     model: Annotated[str, typer.Option(help="Model of an OpenAI-compatible endpoint. Its key is read from OPENAI_API_KEY.")],
-    base_url: BaseUrlOption = None,
+    base_url: BaseUrl = None,
     rubric: Annotated[str, typer.Option(help="What it gives points for: coreqa or swe-qa.", metavar="NAME")] = "coreqa",
     checks: Annotated[int, typer.Option(help="Most answers of a cell on which the judge is checked.", min=1, metavar="N")] = 50,
 ) -> None:

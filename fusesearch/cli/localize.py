@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from fusesearch.cli import choices, seconds_since_start
+from fusesearch.cli import seconds_since_start
+from fusesearch.cli.options import AnswerFormat, Repo, Save, with_search
 from fusesearch.cli.output import Format, print_json, read_input, save_text, usage_error
 from fusesearch.core.errors import DataError
 
 if TYPE_CHECKING:
+    from fusesearch.cli.report import Report
     from fusesearch.core.schema import Instance, Trajectory
     from fusesearch.localizers.searcher import Searcher
     from fusesearch.search.repository import Repository
@@ -21,30 +24,18 @@ NO_ANSWER = 3
 _TEXT_FILES = {".md", ".txt", ".rst", ".json", ".log"}
 
 
+@with_search()
 def localize(
     text: Annotated[
         str | None,
         typer.Argument(help="Its text, a file, its address on GitHub, or `-` for stdin.", metavar="ISSUE", show_default=False),
     ] = None,
-    repo: Annotated[Path, typer.Option(help="Directory to search, by default this.", metavar="DIR", show_default=False)] = Path(),
-    issue: Annotated[str | None, typer.Option(help="The same as ISSUE.", metavar="ISSUE", hidden=True)] = None,
-    model: choices.ModelOption = None,
-    base_url: choices.BaseUrlOption = None,
-    settings: choices.SettingsOption = None,
-    tool_format: choices.ToolFormatOption = None,
-    checkpoint: choices.CheckpointOption = None,
-    localizer: choices.LocalizerOption = None,
-    encoder: choices.EncoderOption = None,
+    repo: Repo = Path(),
+    issue: Annotated[str | None, typer.Option(help="The same as ISSUE.", metavar="ISSUE")] = None,
     top: Annotated[int | None, typer.Option(help="Files to show; 5 by default.", min=1, max=100, metavar="N")] = None,
-    format: Annotated[Format, typer.Option(help="How to print it.", show_default=False)] = Format.text,
-    save: Annotated[Path | None, typer.Option(help="Also write the trajectory here.", metavar="FILE", hidden=True)] = None,
-    mode: choices.ModeOption = choices.ModeName.parallel,
-    calls_per_turn: choices.CallsOption = None,
-    max_turns: choices.TurnsOption = None,
-    max_new_tokens: choices.NewTokensOption = None,
-    temperature: choices.TemperatureOption = None,
-    pre_search: choices.PreSearchOption = None,
-    help_all: choices.HelpAllOption = False,
+    format: AnswerFormat = Format.text,
+    save: Save = None,
+    **search: Any,
 ) -> None:
     """Find the files and functions of an issue.
 
@@ -60,28 +51,53 @@ def localize(
 
     Exit codes: 0 an answer, 3 too little to go on, 1 a failure, 2 a wrong option.
     """
-    from fusesearch.cli import report
-    from fusesearch.localizers.searcher import SearchOptions, choose
     from fusesearch.search.repository import Repository
 
-    given = given_once(text, issue)
-    options = SearchOptions(
-        mode=mode.value, model=model, base_url=base_url, settings=settings,
-        tool_format=tool_format.value if tool_format else None, checkpoint=checkpoint, localizer=localizer,
-        calls_per_turn=calls_per_turn, max_turns=max_turns, max_new_tokens=max_new_tokens, temperature=temperature,
-        top=top, pre_search=pre_search, encoder=encoder,
-    )  # fmt: skip
-    repository = Repository(repo)
-    instance = instance_given(repository.root.name, given)
-    searcher = choose(options)
-    trajectory = run_and_save(instance, repository, searcher, save, quiet=format is Format.json)
-    report.raise_on_failure(trajectory)
-    found = report.Report.of(trajectory, repository)
+    given, quiet = given_once(text, issue), format is Format.json
+    if save is None and not any(search.values()):
+        repository = Repository(repo)
+        found = _ranked(issue_given(given)[1], repository, top, quiet=quiet)
+    else:
+        from fusesearch.cli import report
+        from fusesearch.localizers.searcher import SearchOptions, choose
+
+        options = SearchOptions(**search, top=top)
+        repository = Repository(repo)
+        instance = instance_given(repository.root.name, given)
+        trajectory = run_and_save(instance, repository, choose(options), save, quiet=quiet)
+        report.raise_on_failure(trajectory)
+        found = report.Report.of(trajectory, repository)
     if format is Format.json:
         print_json(found.as_json())
     else:
         typer.echo(found.as_text(seconds_since_start()))
     raise typer.Exit(0 if found.modify else NO_ANSWER)
+
+
+def _ranked(issue: str, repository: Repository, top: int | None, *, quiet: bool) -> Report:
+    """The answer that an episode of the ranker gives, without the episode, whose imports take as long again."""
+    from types import SimpleNamespace
+
+    from fusesearch.cli.progress import indexing
+    from fusesearch.cli.report import Report, cost
+    from fusesearch.localizers.order import FILES
+    from fusesearch.localizers.ranker import ranking_of
+    from fusesearch.localizers.ranker.places import FEW_FILES, fields_for_people
+    from fusesearch.localizers.registry import WITHOUT_MODEL
+
+    if not issue.strip():
+        raise DataError("the issue is empty")
+    started = time.perf_counter()
+    with indexing(quiet=quiet) as progress:
+        ranking = ranking_of(issue, repository, on_progress=progress, least=FEW_FILES)
+    fields = fields_for_people(ranking, issue, top or FILES)
+    nothing = SimpleNamespace(prompt_tokens=0, completion_tokens=0, seconds=0.0)
+    turn = SimpleNamespace(calls=[], observations=[], usage=nothing, seconds_tools=0.0)
+    episode = SimpleNamespace(
+        localizer=WITHOUT_MODEL, model="", mode="parallel", stop="answer" if fields["modify"] else "no_answer", turns=[turn],
+        seconds=time.perf_counter() - started,
+    )  # fmt: skip
+    return Report.of_fields(fields, cost(cast("Trajectory", episode)), repository)
 
 
 def given_once(text: str | None, issue: str | None) -> str:
@@ -92,24 +108,30 @@ def given_once(text: str | None, issue: str | None) -> str:
     return given
 
 
-def instance_given(tree: str, issue: str) -> Instance:
-    """The task. A GitHub issue names it as in SWE-bench (``owner__repo-N``), any other text gets the name of the directory."""
-    from fusesearch.localizers.searcher import instance_of
-
+def issue_given(issue: str) -> tuple[str | None, str]:
+    """Name and text of an issue. One of GitHub is named as in SWE-bench (``owner__repo-N``), any other has no name."""
     if issue == "-" or os.path.isfile(issue):
-        return instance_of(tree, read_input(Path(issue), "issue"))
+        return None, read_input(Path(issue), "issue")
     if any(character.isspace() for character in issue.strip()):
-        return instance_of(tree, issue)
+        return None, issue
     from fusesearch.cli import issues
 
     if address := issues.address_of(issue):
-        instance = instance_of(tree, issues.fetch(address))
-        return instance.model_copy(update={"instance_id": address.instance_id})
+        return address.instance_id, issues.fetch(address)
     if os.path.exists(issue) or "/" in issue or Path(issue).suffix.lower() in _TEXT_FILES:
-        return instance_of(tree, read_input(Path(issue), "issue"))
+        return None, read_input(Path(issue), "issue")
     if issue.strip("#").isdecimal():
         raise DataError(f"{issue} alone does not name an issue: give OWNER/REPO#{issue.strip('#')}, or the issue's text")
-    return instance_of(tree, issue)
+    return None, issue
+
+
+def instance_given(tree: str, issue: str) -> Instance:
+    """The task of an issue, by default with the name of the directory."""
+    from fusesearch.localizers.searcher import instance_of
+
+    name, text = issue_given(issue)
+    instance = instance_of(tree, text)
+    return instance.model_copy(update={"instance_id": name}) if name else instance
 
 
 def run_and_save(instance: Instance, repository: Repository, searcher: Searcher, save: Path | None, *, quiet: bool) -> Trajectory:

@@ -123,8 +123,16 @@ def ended(known: dict[str, Any]) -> str:
 
 
 def context_json(found: Context) -> dict[str, Any]:
-    """``outcome`` (``answer`` or ``too_little``) and all of a context."""
-    return {"outcome": "answer" if found.excerpts else "too_little", **found.model_dump(mode="json")}
+    """``outcome`` (``answer`` or ``too_little``) and all of a context; for a name, lists of places instead of excerpts."""
+    fields = {"outcome": "answer" if found.excerpts else "too_little", **found.model_dump(mode="json")}
+    if not found.name:
+        return fields
+    kinds = {"definitions": "definition", "callers": "caller", "perhaps": "use", "callees": "callee", "tests": "test"}
+    del fields["excerpts"]
+    return fields | {
+        key: [{"path": one.path, "lines": one.lines, "function": one.function} for one in found.excerpts if one.kind == kind]
+        for key, kind in kinds.items()
+    }
 
 
 def context_text(found: Context) -> str:

@@ -21,8 +21,9 @@ def score(
     """Score ranked predictions against the truth.
 
     Each line of either file is `{"instance_id": "...", "files": ["a.py"], "functions": ["a.py::C.f"]}`; predictions name the
-    most likely first. The truth may also be instances with their truth, or SWE-bench's rows (.jsonl, .json, .parquet): what
-    their `patch` modifies is right. Without --repos, only files of such rows are scored, and `files_only` counts them.
+    most likely first, or have SWE-bench's `model_patch`: then they name what it modifies. The truth may also be instances with
+    their truth, or SWE-bench's rows (.jsonl, .json, .parquet): what their `patch` modifies is right. Without --repos, only files
+    of such rows are scored, and `files_only` counts them.
     Prints JSON: `file` and `function`, each with `micro` and `macro` precision, recall and F1, and recall@k, MAP, MRR, nDCG@5.
     An instance without a prediction scores as an empty prediction and is counted under `missing`.
 

@@ -342,8 +342,8 @@ def _bare(path: str) -> str:
     return inner
 
 
-def functions_named(claim: Claim, snapshot: Files, *, class_as_init: bool = False) -> Place:
-    """The functions that a claim refers to. With ``class_as_init`` a class stands for its ``__init__``, if it defines one."""
+def functions_named(claim: Claim, snapshot: Files) -> Place:
+    """The functions that a claim refers to."""
     file = file_named(claim.path, snapshot)
     if file.reason:
         return file
@@ -353,12 +353,7 @@ def functions_named(claim: Claim, snapshot: Files, *, class_as_init: bool = Fals
     name = _cleaned_name(claim, file.path, entities)
     if not name:
         return Place(file.path, reason=Reason.NOTHING)
-    found = _function(name, claim, file.path, entities)
-    if found.reason is Reason.CLASS and class_as_init:
-        inits = [f"{full}.__init__" for full in entities.classes_called(name)]
-        if len(inits) == 1 and inits[0] in entities.functions:
-            return Place(file.path, (inits[0],))
-    return found
+    return _function(name, claim, file.path, entities)
 
 
 def _function(name: str, claim: Claim, path: str, entities: Entities) -> Place:

@@ -1,103 +1,167 @@
-"""Source without its comments and strings, and calls in it, by form alone: no parser is needed."""
+"""What source says by its form alone, in any language and without a parser: text, calls, what is declared and what holds it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
-C_FAMILY = (".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".m", ".mm")
-SCRIPTS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte")
-SCALA = (".scala", ".sc")
-BRACED = (".java", ".cs", ".kt", ".kts", ".swift", *SCALA, ".groovy", ".dart", ".rs", *C_FAMILY)
-HASHES = (".rb", ".rake", ".ex", ".exs", ".sh", ".bash", ".pl", ".pm", ".r", ".jl", ".py", ".php")
-"""Suffixes of languages with comments after ``#``."""
-
-DASHES = (".lua", ".sql", ".hs", ".elm")
-"""Suffixes of languages with comments after ``--``, whose strings stay."""
+from fusesearch.code.spans import FunctionSpan, function_at, is_python
 
 RUBY = (".rb", ".rake")
 """Suffixes of languages whose calls may have no brackets."""
 
-_CHARACTER = r"'(?:\\[^'\n]*|[^'\\\n])'"
-_QUOTED = r"'(?:[^'\\\n]|\\.)*'"
-_STRING = r"\"(?:[^\"\\\n]|\\.)*\""
+BRACED = (
+    ".java", ".cs", ".kt", ".kts", ".swift", ".scala", ".sc", ".groovy", ".dart", ".rs",
+    ".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".m", ".mm",
+)  # fmt: skip
+"""Suffixes of languages with characters in quotes, where what looks like a call outside functions is a declaration."""
+
+TRAILING = (".kt", ".kts", ".swift", ".scala", ".sc", ".groovy")
+"""Suffixes of languages whose calls may have a function in braces instead of brackets."""
+
+CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct", "init")
+"""Names of constructors; the last is one in Swift alone."""
+
+_HASHES = (*RUBY, ".ex", ".exs", ".sh", ".bash", ".pl", ".pm", ".r", ".jl", ".py", ".pyi", ".php")
+_DASHES = (".lua", ".sql", ".hs", ".elm")
+_CHARACTER, _QUOTED, _STRING = r"'(?:\\[^'\n]*|[^'\\\n])'", r"'(?:[^'\\\n]|\\.)*'", r"\"(?:[^\"\\\n]|\\.)*\""
+_LONG = r"[fF][rR]?\"(?!\"\")(?:[^\"\\\n]|\\.)*\"|[fF][rR]?'(?!'')(?:[^'\\\n]|\\.)*'|\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)|"
+_TYPES = r"(?:(?:::)?<[^<>;(){}]*(?:<[^<>;(){}]*>[^<>;(){}]*)*>|\[[A-Z][^\[\];(){}]*(?:\[[^\[\];(){}]*\])*\])?"
+_CALL = re.compile(
+    r"(?<!\bdef )(?<!\bclass )(?<!\bfunc )(?<!\bfunction )(?<!\bfn )(?<!\bfun )(?<!\w)([^\W\d]\w*)"
+    rf"(?:[ \t]?[?!]?{_TYPES}[ \t]?[({{]|\.init\b)"
+)
+_HEADS = "class|interface|object|struct|enum|extension|actor|protocol|trait|impl"
+_TYPE_BEFORE = re.compile(rf"(?:->|\)[ \t]*:|\b(?:var|val|let)[ \t]+[\w`]+[ \t]*:|\b(?:{_HEADS})\b)[^={{(\n]*\Z")
+_RUBY_WORD = re.compile(
+    r"(?<![\w@$])(?<!(?<!:):)(?P<receiver>(?<=\.)|(?<=&\.))?(?P<name>[^\W\d]\w*[?!]?)"
+    r"(?P<after>\(|:(?!:)|[ \t]*(?:\|\||&&|[-+*/|&])?=(?![=~>]))?"
+)
+_RUBY_HEAD = re.compile(r"\A(?:[^\n]*\n)*?[^\n]*\bdef[ \t]+[\w.?!=]+[ \t]*(\([^()]*\)|[^\n]*)")
+
+_KINDS = r"class|struct|interface|trait|enum|union|record|object|protocol|module|namespace|extension|type|typealias|defmodule"
+_FUNCTIONS = r"def|function\*?|func|fn|fun|sub|macro_rules!"
+_BEFORE = r"(?:[\w@]+(?:\([^()\n]*\))?[ \t]+){0,6}?"
+_HOLDER = re.compile(rf"[ \t]*{_BEFORE}(?:{_KINDS}|impl)\b[^\w\n]*(?:<[^>\n]*>[ \t]*)?(?:[\w.:]+ for )?([\w.:]+)")
+_CLOSING = re.compile(r"[ \t]*(?:[)\]}{]|end\b|(?:public|private|protected)\b[ \w]*:|#[ \t]*(?:if|el|endif))")
 
 
 def without_text(source: str, path: str) -> str:
     """A source with blanks in the place of its comments and strings, at equal length."""
     path = path.lower()
-    if path.endswith(DASHES):
-        return re.sub(r"--[^\n]*", lambda match: " " * len(match[0]), source)
     quoted = _CHARACTER if path.endswith((".go", *BRACED)) else _QUOTED
-    comments = r"(?<![\w$])\#[^\n]*" if path.endswith(HASHES) else r"/\*.*?(?:\*/|\Z)|//[^\n]*"
-    if path.endswith(".php"):
-        comments += r"|/\*.*?(?:\*/|\Z)|//[^\n]*"
-    blank: Callable[[re.Match[str]], str] = lambda match: re.sub(r"[^\n]", " ", match[0])  # noqa: E731
-    return re.sub(rf"{comments}|{_STRING}|{quoted}", blank, source, flags=re.DOTALL)
+    comments = r"(?<![\w$])\#[^\n]*" if path.endswith(_HASHES) else r"/\*.*?(?:\*/|\Z)|//[^\n]*"
+    comments += r"|/\*.*?(?:\*/|\Z)|//[^\n]*" if path.endswith(".php") else ""
+    long = _LONG if is_python(path) else ""
+    text = r"--[^\n]*" if path.endswith(_DASHES) else rf"{long}{comments}|{_STRING}|{quoted}"
+    blank: Callable[[str], str] = lambda found: found if found[0] in "fF" else re.sub(r"[^\n]", " ", found)  # noqa: E731
+    return re.sub(text, lambda match: blank(match[0]), source, flags=re.DOTALL)  # the fields of an f-string are code
 
 
-_WORD = re.compile(
-    r"(?<![\w@$])(?<!(?<!:):)(?P<receiver>(?<=\.)|(?<=&\.))?(?P<name>[^\W\d]\w*[?!]?)"
-    r"(?P<after>\(|:(?!:)|[ \t]*(?:\|\||&&|[-+*/|&])?=(?![=~>]))?"
-)
-_BLOCK = re.compile(r"\|([^|\n]*)\|")
-_HEAD = re.compile(r"\A(?:[^\n]*\n)*?[^\n]*\bdef[ \t]+[\w.?!=]+[ \t]*(\([^()]*\)|[^\n]*)")
+def calls_in(text: str, path: str) -> dict[str, int]:
+    """Names that a text calls, or in Ruby may call, in order; each with the line of its first call, from 0."""
+    plain = without_text(text, path)
+    first: dict[str, int] = {}
+    for name, start in (_ruby_calls if path.endswith(RUBY) else _calls)(plain, path):
+        first.setdefault(name, start)
+    return {name: plain.count("\n", 0, start) for name, start in first.items()}
 
 
-TYPES = r"(?:(?:::)?<[^<>;(){}]*(?:<[^<>;(){}]*>[^<>;(){}]*)*>)?"
-"""Type arguments of a call, if it has some."""
-_SCALA_TYPES = r"(?:\[[^\[\];(){}]*(?:\[[^\[\];(){}]*\][^\[\];(){}]*)*\])?"
+def _calls(plain: str, path: str) -> Iterator[tuple[str, int]]:
+    for match in _CALL.finditer(plain):
+        braced = match[0].endswith("{")
+        if not braced or (
+            path.endswith(TRAILING) and not _TYPE_BEFORE.search(plain, plain.rfind("\n", 0, match.start()), match.start())
+        ):
+            yield match[1], match.start()
 
-TRAILING = (".kt", ".kts", ".swift", *SCALA, ".groovy")
-"""Suffixes of languages whose calls may have a function in braces instead of brackets."""
+
+def _ruby_calls(plain: str, path: str) -> Iterator[tuple[str, int]]:
+    """No symbols, variables, keys and parameters."""
+    head = _RUBY_HEAD.match(plain)
+    local = {name for block in re.findall(r"\|([^|\n]*)\|", plain) for name in re.findall(r"\w+", block)}
+    local |= set(re.findall(r"\w+", head[1])) if head else set()
+    words = list(_RUBY_WORD.finditer(plain))
+    local |= {word["name"] for word in words if (word["after"] or "").endswith("=") and word["receiver"] is None}
+    for word in words:
+        own = word["name"] in local and not word["after"] and word["receiver"] is None
+        if word["after"] in (None, "(") and not own and (head is None or word.start() >= head.end()):
+            yield word["name"], word.start()
 
 
-CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
-CONSTRUCTORS_OF = {".swift": ("init",), **dict.fromkeys(SCALA, ("apply",))}
+def use_of(name: str) -> re.Pattern[str]:
+    """Matches a line that has a name and neither imports nor defines it."""
+    word = rf"{re.escape(name)}(?![\w$])"
+    imports = r"[ \t]*(?:import|from|using|use|require|include|#[ \t]*include|export[ \t]*\{)\b"
+    return re.compile(rf"(?!{imports}|.*\b(?:{_KINDS}|{_FUNCTIONS})[ \t]+{word}).*(?<![\w$]){word}")
 
 
 def callable_name(path: str, name: str) -> str:
     """The name by which a function is called: a constructor by that of its class."""
     *holders, last = name.split(".")
-    made = holders and last in (*CONSTRUCTORS, *CONSTRUCTORS_OF.get(path[path.rfind(".") :], ()))
-    return holders[-1] if made else last
+    return holders[-1] if holders and last in CONSTRUCTORS and (last != "init" or path.endswith(".swift")) else last
 
 
-_HEADS = r"\b(?:class|interface|object|struct|enum|extension|actor|protocol|trait)\b(?=[ \t]+[\w:])"
-_SWIFT_NO_CALL = re.compile(rf"(?:->|\bvar[ \t]+[\w`]+[ \t]*:|{_HEADS})[^\n={{(]{{0,300}}(?=\{{)")
-_NO_CALL = re.compile(rf"(?:\)[ \t]*:|{_HEADS})[^\n={{(]{{0,300}}(?=\{{)")
-_SCALA_NO_CALL = re.compile(rf"{_NO_CALL.pattern}|\bcase\b(?![ \t]+(?:class|object)\b)[^\n]{{0,500}}?(?==>|\bif\b)")
-"""Types before a brace, which may be no call with a block, and Scala's patterns."""
+def declared(path: str, lines: Sequence[str], name: str, functions: list[FunctionSpan]) -> Iterator[FunctionSpan]:
+    """What declares a name: a class or the like, a nested function, a macro, a variable; with its lines, and what holds it.
+
+    ``functions`` are those of the file: they are left out, and so are the variables in them.
+    """
+    word, no_body = re.escape(name), "" if path.endswith(".rs") else ";"  # elsewhere that is a declaration alone
+    pattern = re.compile(
+        rf"[ \t]*(?:#[ \t]*define[ \t]+{word}\b"
+        rf"|{_BEFORE}(?:{_KINDS}|{_FUNCTIONS})[ \t]+(?:\w+(?:::|\.))*{word}(?![\w$]|[ \t]*[*&{no_body}]|[ \t]+\w+[ \t]*[;=(,\[])"
+        rf"|typedef\b[^;\n]*[ \t*]{word}[ \t]*(?:\[[^\]\n]*\])?;|\}}[ \t]*{word}[ \t]*;"
+        rf"|(?P<variable>(?!return\b)(?:[\w<>\[\],.*&?@:]+[ \t]+){{0,6}}[*&$@]*{word}(?:\[[^\]\n]*\])*(?:,[ \t]*\w+)*"
+        r"[ \t]*(?::[^=\n;]+)?=(?![=>~])))"
+    )
+    above: list[tuple[int, ...]] = []
+    for number, line in enumerate(lines, 1):
+        match = pattern.match(line) if name in line else None
+        around = function_at(functions, number) if match else None
+        if match and not (around and (match["variable"] or f".{around.name}".endswith(f".{name}"))):
+            above = above or holders(lines)
+            held = filter(None, (_HOLDER.match(lines[one - 1]) for one in above[number - 1]))
+            outer = [around.name] if around else [holder[1] for holder in held]
+            start = number
+            while start > 1 and (
+                lines[start - 2].lstrip().startswith(("@", "#[")) or (line[0] == "}" and lines[start - 1][:1] in " \t}")
+            ):
+                start -= 1
+            yield FunctionSpan(start, _block_end(lines, number), ".".join([*outer, name]))
 
 
-def without_types(text: str, path: str) -> str:
-    """A source of :func:`without_text` with blanks in the place of types that look like calls."""
-    if not path.endswith(TRAILING):
-        return text
-    types = _SWIFT_NO_CALL if path.endswith(".swift") else _SCALA_NO_CALL if path.endswith(SCALA) else _NO_CALL
-    return types.sub(lambda match: " " * len(match[0]), text)
+def class_heads(source: str) -> Iterator[tuple[str, str]]:
+    """The classes of a source, each with the rest of its head, which names its bases."""
+    yield from re.findall(rf"\b(?:{_HEADS})[ \t]+(\w+)([^{{;=\n]*(?:\([^)]*\))?)", source)
 
 
-def opening(path: str) -> str:
-    """A pattern of what follows the name that is called, in a language whose calls need that."""
-    types = _SCALA_TYPES if path.endswith(SCALA) else TYPES
-    if path.endswith(".swift"):
-        return rf"[ \t]?[?!]?{types}(?:[ \t]?[({{]|\.init\b)"
-    return rf"[ \t]?[?!]?{types}[ \t]?[({{]" if path.endswith(TRAILING) else rf"[ \t]?[?!]?{types}[ \t]?\("
+def holders(lines: Sequence[str]) -> list[tuple[int, ...]]:
+    """For each line the numbers of those around it: the nearest one above that is indented less, and those around that one."""
+    found: list[tuple[int, ...]] = []
+    around: list[int] = []
+    for number, line in enumerate(lines, 1):
+        begins = bool(line.strip()) and not _CLOSING.match(line)
+        while begins and around and _indent(lines[around[-1] - 1]) >= _indent(line):
+            around.pop()
+        found.append(tuple(around))
+        around += [number] if begins else []
+    return found
 
 
-def ruby_calls(text: str) -> list[str]:
-    """Names that a function of Ruby may call, in order: no symbols, variables, keys, parameters, comments and strings."""
-    text = without_text(text, ".rb")
-    head = _HEAD.match(text)
-    local = {name for match in _BLOCK.finditer(text) for name in re.findall(r"\w+", match[1])}
-    local |= set(re.findall(r"\w+", head[1])) if head else set()
-    local |= {
-        match["name"] for match in _WORD.finditer(text) if (match["after"] or "").endswith("=") and match["receiver"] is None
-    }
-    found = [
-        match["name"]
-        for match in _WORD.finditer(text, head.end() if head else 0)
-        if (match["after"] or "(") == "(" and (match["name"] not in local or match["after"] or match["receiver"] is not None)
-    ]
-    return list(dict.fromkeys(found))
+def _block_end(lines: Sequence[str], number: int) -> int:
+    """The last line of what begins on a line, by the indentation of those below it."""
+    last, indent = number, _indent(lines[number - 1])
+    for after, line in enumerate(lines[number:], number + 1):
+        closing, beside = _CLOSING.match(line), _indent(line) <= indent
+        goes_on = lines[after - 2].endswith("\\")
+        if line.strip() and beside and not closing and not goes_on:
+            break
+        last = after if line.strip() else last
+        if closing and beside and "#" not in line and not line.rstrip().endswith((":", "{", "(", "[")):
+            break
+    return last
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())

@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
@@ -19,15 +20,44 @@ _LENGTH = struct.Struct(">Q")
 _ROOT = Path(__file__).parents[2]
 
 
-def start_server(module: str, *arguments: str) -> subprocess.Popen[bytes]:
-    """A Python process that runs ``serve()`` of a module of this package, with ``arguments`` from ``sys.argv[2]`` on."""
-    start = f"import sys; sys.path.insert(0, sys.argv[1]); from {module} import serve; serve()"
-    command = [sys.executable, "-P", "-c", start, str(_ROOT), *arguments]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/")
+class Answerer:
+    """A Python process that runs ``serve()`` of a module of this package, with ``arguments`` from ``sys.argv[2]`` on.
+
+    It starts with the first question, and again after one that it died over. Threads take turns.
+    """
+
+    def __init__(self, module: str, *arguments: str) -> None:
+        start = f"import sys; sys.path.insert(0, sys.argv[1]); from {module} import serve; serve()"
+        self._command = [sys.executable, "-P", "-c", start, str(_ROOT), *arguments]
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, name: str, data: bytes) -> bytes | None:
+        """What it answers about ``data``; None if it died over it."""
+        with self._lock:
+            if self._process is None:
+                pipe, null = subprocess.PIPE, subprocess.DEVNULL
+                self._process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=null, cwd="/")
+            answer = _asked(self._process, name, data)
+        if answer is None:
+            self.end()
+        return answer
+
+    def kill(self) -> None:
+        """Kill the process in the middle of a question that another thread asks, which calls :meth:`end`."""
+        if (process := self._process) is not None:
+            process.kill()
+
+    def end(self) -> None:
+        """End the process; the next question starts another."""
+        self.kill()
+        with self._lock:
+            if self._process is not None:
+                self._process.communicate()
+            self._process = None
 
 
-def ask_server(process: subprocess.Popen[bytes], name: str, data: bytes) -> bytes | None:
-    """What a process of :func:`start_server` answers about ``data``; None if it died over it."""
+def _asked(process: subprocess.Popen[bytes], name: str, data: bytes) -> bytes | None:
     assert process.stdin is not None  # noqa: S101
     assert process.stdout is not None  # noqa: S101
     try:

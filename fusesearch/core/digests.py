@@ -10,7 +10,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from fusesearch.core.config import RECORDED
 from fusesearch.core.errors import ArtifactError
 
 
@@ -41,7 +40,7 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 def _part(part: Any, of_file: Callable[[Path], str]) -> str:
     if isinstance(part, BaseModel):
-        return part.model_dump_json(context=RECORDED)
+        return part.model_dump_json()
     if not isinstance(part, Path):
         return json.dumps(part, sort_keys=True, default=str)
     if part.is_file():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fusesearch.core.config import Params, Section, as_recorded, overlay, parse_params, section_of
+from fusesearch.core.config import Params, Section, overlay, parse_params, section_of
 from fusesearch.core.errors import ConfigError
 
 PRESET = "filter.preset"
@@ -47,9 +47,9 @@ def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def flat_params(params: Params, *, recorded: bool = False) -> dict[str, Any]:
-    """All params by dotted key, or those of :func:`as_recorded`; a value that is a mapping stays one."""
-    return _flat(params, as_recorded(params) if recorded else params.model_dump(mode="json"), "")
+def flat_params(params: Params) -> dict[str, Any]:
+    """All params by dotted key; a value that is a mapping stays one."""
+    return _flat(params, params.model_dump(mode="json"), "")
 
 
 def _flat(section: Section, data: dict[str, Any], prefix: str) -> dict[str, Any]:

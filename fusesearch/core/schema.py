@@ -26,7 +26,7 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid", defer_build=True)  # most commands use few of them
 
 
-Family = Literal["default", "constant", "exported", "callers", "overrides", "raises"]
+Family = Literal["default", "exported"]
 
 
 class Expected(Record):
@@ -34,11 +34,12 @@ class Expected(Record):
 
     ``kind`` says how it is compared: one literal, one entity ``path::Qualified.name``, a set of entities, an exception's name
     and an entity, or not at all (``text``). ``evidence`` are the lines (``path:line``) that show it, ``hops`` the look-ups that
-    depend on each other, 0 if one search for the question's name answers it. ``subject`` is the name that priors count by, and
-    ``original`` the literal that the published package has where the snapshot has another.
+    depend on each other, 0 if one search for the question's name answers it. ``subject`` is the name that it is about, and
+    ``original`` the literal that the published package has where the snapshot has another. ``family`` is a :data:`Family`,
+    ``open``, or one of those that only older files have.
     """
 
-    family: Family | Literal["open"]
+    family: str
     kind: Literal["value", "entity", "set", "pair", "text"]
     values: list[str]
     evidence: list[str] = Field(default_factory=list)
@@ -218,15 +219,20 @@ class Answer(Record):
         return list(dict.fromkeys(location.entity for location in self.modify if location.function))
 
 
-class Excerpt(Record):
-    """Lines of a file that are worth reading for an issue.
+ExcerptKind = Literal["function", "definition", "callee", "caller", "use", "test", "outline"]
 
-    ``kind`` says what they are: a ``function`` with its body, the head of a function that one of those calls (``callee``) or that
-    calls one (``caller``), or the ``outline`` of a file: heads of classes and functions that no other excerpt has. ``lines`` are
-    those of the whole function, ``shown`` those in ``text``, as inclusive ranges. ``of`` is the function that is called or calls.
+
+class Excerpt(Record):
+    """Lines of a file that are worth reading for an issue or a name.
+
+    ``kind`` says what they are: a ``function`` with its body, the ``definition`` of the name, the head of a function that one of
+    those calls (``callee``), the line of one that calls it (``caller``) or that has the name and may mean something else
+    (``use``), the line of a ``test``, or the ``outline`` of a file: heads of classes and functions that no other excerpt has.
+    ``lines`` are those of the whole function, ``shown`` those in ``text``, as inclusive ranges. ``of`` is the function that is
+    called or calls, or the name.
     """
 
-    kind: Literal["function", "callee", "caller", "outline"]
+    kind: ExcerptKind
     path: str
     function: str | None = None
     lines: tuple[int, int]
@@ -238,11 +244,12 @@ class Excerpt(Record):
 
 
 class Context(Record):
-    """The most useful reading for an issue, best first. None where the issue says too little to go on.
+    """The most useful reading for an issue or a ``name``, best first. None where the issue says too little to go on.
 
     ``text`` is all of it, as people and models read it; its ``tokens`` are estimated and at most ``budget``.
     """
 
+    name: str = Field("", exclude_if=_absent)
     excerpts: list[Excerpt] = Field(default_factory=list)
     text: str = ""
     tokens: int = 0
@@ -345,7 +352,7 @@ class Score(Record):
         exclude_if=_absent,
         description="files of the truth whose functions are unknown; then figures of functions are absent",
     )
-    family: Family | Literal["open"] | None = Field(None, exclude_if=_absent, description="family of the question")
+    family: str | None = Field(None, exclude_if=_absent, description="family of the question")
     hops: int | None = Field(None, exclude_if=_absent, description="look-ups of the question that depend on each other")
     answer_score: float | None = Field(
         None, exclude_if=_absent, description="share of a question's exact answer that is right; F1 where it is a set"

@@ -43,3 +43,9 @@ def flat_name(repo: str) -> str:
 def safe_name(text: str) -> str:
     """``text`` with only letters, digits, dots, dashes and underscores, as file systems and metric stores ask for."""
     return "".join(character if character.isalnum() or character in "._-" else "_" for character in text)
+
+
+def duration(seconds: float) -> str:
+    """``2 h 05 min``."""
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min" if minutes else f"{seconds:.0f} s"

@@ -15,6 +15,8 @@ from fusesearch.data.similarity import Similar, changed_lines, issue_digest, iss
 from fusesearch.data.swe_bench import instances, read_rows
 
 _SHA = re.compile(r"^[0-9a-f]{40,64}$")
+NEAR_DUPLICATE = 0.8
+"""Jaccard similarity to a benchmark's issue or patch from which an instance is dropped."""
 CONTAMINATION = ("benchmark_repository", "same_issue", "same_patch", "similar_issue", "similar_patch")
 """Why a training instance is dropped. Only benchmarks are compared for similarity."""
 
@@ -37,9 +39,9 @@ class HeldOut:
     def of_benchmarks(cls, rules: Split, families: Families) -> HeldOut:
         """All instances of ``rules.benchmarks``. Raises :class:`ArtifactError` for a missing or malformed file."""
         known = cls(families)
-        if rules.near_duplicate is not None and rules.benchmarks:
-            known.near_issues = Similar(rules.near_duplicate, issue_shingles)
-            known.near_patches = Similar(rules.near_duplicate, changed_lines)
+        if rules.benchmarks:
+            known.near_issues = Similar(NEAR_DUPLICATE, issue_shingles)
+            known.near_patches = Similar(NEAR_DUPLICATE, changed_lines)
         for path in rules.benchmarks:
             known.add(barred_instances(path), near=True)
         return known

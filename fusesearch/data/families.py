@@ -9,7 +9,7 @@ from pathlib import Path
 from fusesearch.core.errors import RepositoryError
 from fusesearch.data.provenance import Provenance
 from fusesearch.data.repositories import git_dir_of
-from fusesearch.data.sources.history import absent
+from fusesearch.search.git import Git
 
 FORMER_NAMES = {
     "pycqa/pylint": "pylint-dev/pylint",
@@ -86,10 +86,10 @@ def holding_commits(repos: Iterable[str], repos_dir: Path, commits: Iterable[str
 
     Starts one git process per repository. A missing or unreadable clone contains none.
     """
-    asked = [f"{commit}^{{commit}}" for commit in sorted(set(commits))]
+    asked = set(commits)
     found = set()
     for repo in repos:
-        with suppress(RepositoryError):
-            if len(absent(git_dir_of(repo, repos_dir), asked)) < len(asked):
+        with suppress(RepositoryError), Git(git_dir_of(repo, repos_dir)) as git:
+            if len(git.lacking(asked)) < len(asked):
                 found.add(repo)
     return found

@@ -31,13 +31,16 @@ from fusesearch.data.repositories import Repositories
 from fusesearch.data.similarity import Similar, changed_lines, issue_digest, issue_shingles
 from fusesearch.data.truth import Reader, truth_from_changes
 
+MAX_ISSUE_CHARS, MAX_PATCH_CHARS = 20_000, 1_000_000
+"""Longer issues are logs, and longer patches releases. The longest gold patch of SWE-bench Verified has 17,385 characters."""
+
 RULES = {
     "malformed_row": "a field is missing or has the wrong type, or the JSON is damaged",
     "binary_text": "id, repository, issue or patch contains a NUL or a lone surrogate",
     "duplicate_id": "an instance with this id was kept already",
     "short_issue": "the issue is empty or shorter than min_issue_chars",
-    "long_issue": "the issue is longer than max_issue_chars",
-    "large_patch": "the patch is longer than max_patch_chars",
+    "long_issue": f"the issue is longer than {MAX_ISSUE_CHARS:,} characters",
+    "large_patch": f"the patch is longer than {MAX_PATCH_CHARS:,} characters",
     "bot": "a program wrote the issue or the pull request",
     "several_issues": "the pull request closes more than one issue",
     "several_pulls": "more than one pull request closes the issue, so no single one is the whole fix",
@@ -58,7 +61,6 @@ RULES = {
     "adds_function": "the patch adds a function to a code file",
     "functions_unknown": "a changed line lies in code that cannot be parsed",
     "no_existing_function": "no existing function in a code file is modified",
-    "several_files": "more than one code file is modified (with single_file)",
 }
 """All rules in their order, with what they drop."""
 
@@ -202,7 +204,7 @@ class _Seen:
             self.patches.add(judged.pair.patch)
 
 
-def truths_of(path: Path, repos: Sequence[str], rules: Filter, repos_dir: Path) -> Iterator[tuple[str, dict[str, Truth | str]]]:
+def truths_of(path: Path, repos: Sequence[str], repos_dir: Path) -> Iterator[tuple[str, dict[str, Truth | str]]]:
     """Repository by repository of those in ``repos``, the truths of its pairs in the table; pairs without a patch have none."""
     rows = sorted(iter_rows(path, repos=repos), key=lambda row: row["repo"])
     with Repositories(repos_dir) as repositories:
@@ -211,7 +213,7 @@ def truths_of(path: Path, repos: Sequence[str], rules: Filter, repos_dir: Path) 
             for row in pairs:
                 with suppress(DataError):  # a pair that the rules of text and patch drop
                     pair = instance_of(row)
-                    if len(pair.patch) <= rules.max_patch_chars:
+                    if len(pair.patch) <= MAX_PATCH_CHARS:
                         found[truth_key(pair)] = _truth(pair, parse_patch(pair.patch), repositories.reader)
             yield repo, found
 
@@ -255,9 +257,9 @@ def _broken_by_text(pair: Instance, rules: Filter, seen: _Seen) -> Iterator[str]
     length = len(pair.problem_statement.strip())
     if length < max(1, rules.min_issue_chars):
         yield "short_issue"
-    if length > rules.max_issue_chars:
+    if length > MAX_ISSUE_CHARS:
         yield "long_issue"
-    if len(pair.patch) > rules.max_patch_chars:
+    if len(pair.patch) > MAX_PATCH_CHARS:
         yield "large_patch"
 
 
@@ -325,8 +327,6 @@ def _broken_by_truth(truth: Truth, rules: Filter) -> Iterator[str]:
         yield "functions_unknown"
     if not _in_code(truth.functions):
         yield "no_existing_function"
-    if rules.single_file and sum(map(is_code, truth.files)) != 1:
-        yield "several_files"
 
 
 def _in_code(entities: Sequence[str]) -> bool:

@@ -90,23 +90,6 @@ def parse_patch(patch: str) -> list[FileChange]:
     return [_change(draft) for draft in drafts]
 
 
-def named_paths(patch: str) -> list[str]:
-    """The paths that the headers of a patch name, of its hunks' files before and after, whether or not it can be parsed.
-
-    The first folder of a name is its prefix, as in ``patch -p1``. Raises :class:`DataError` for a path outside the repository.
-    """
-    names: list[str] = []
-    for line in split_lines(patch):
-        if line.startswith(("--- ", "+++ ")):
-            name = _unquoted(line[4:])
-            names.append(name if name.startswith("/") else name.partition("/")[2])
-        elif header := re.match(r"(?:rename|copy) (?:from|to) (.+)", line):
-            names.append(_unquoted(header[1]))
-    found = list(dict.fromkeys(name for name in names if name not in ("", _NULL)))
-    _check_inside(found)
-    return found
-
-
 def apply_change(change: FileChange, old: str) -> tuple[list[str], list[Edit]]:
     """Lines of the file after the patch (without line ends), and the edits in order.
 

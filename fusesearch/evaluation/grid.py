@@ -73,7 +73,6 @@ class Grid(Rewarded):
     models: list[Endpoint] = Field(default_factory=list, description="for the localizers that ask one")
     benchmarks: list[Benchmark] = Field(min_length=1)
     compute: Compute | None = Field(None, description="vLLM servers that sample checkpoints; null: this process does")
-    training: Path | None = Field(None, description="questions whose answers the localizer `prior` counts")
     runs: int = Field(3, ge=1, description="runs per instance; the paper averages over three")
     concurrency: int = Field(16, ge=1, description="episodes at once")
     seed: int = Field(0, ge=0)

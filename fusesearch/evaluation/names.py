@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
-from fusesearch.core.config import Agent, Evaluate, JudgeSection, Rewarded, Section, Subject
+from fusesearch.core.config import Agent, Evaluate, Rewarded, Section, Subject
 from fusesearch.core.errors import ConfigError
 from fusesearch.evaluation.environments import environment_named
-from fusesearch.evaluation.judges import rubric_named
 from fusesearch.evaluation.rewards import make_reward
 from fusesearch.localizers.registry import asks_model
 
@@ -17,7 +16,7 @@ S = TypeVar("S", bound=Section)
 
 
 def check_names(section: S, source: str) -> S:
-    """Returns ``section``, whose environments, localizers, rewards and rubrics are known, and whose cells fit their localizers.
+    """Returns ``section``, whose environments, localizers and rewards are known, and whose cells fit their localizers.
 
     Raises :class:`ConfigError` with ``source``, key and known names in one line.
     """
@@ -41,8 +40,6 @@ def _check_of(section: Section) -> tuple[tuple[str, ...], Callable[[], object]] 
             return ("agent", "toolset"), partial(environment_named, name)
         case Rewarded(reward=name):
             return ("reward",), partial(make_reward, name)
-        case JudgeSection(rubric=name):
-            return ("rubric",), partial(rubric_named, name)
         case Subject():
             return (), partial(_check_subject, section)
     return None

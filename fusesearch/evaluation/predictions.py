@@ -1,20 +1,61 @@
-"""Scores a file with the predictions of any system against a file of truths (``fusesearch score``)."""
+"""Scores a file with the answers of any system against a file of truths (``fusesearch score``).
+
+An answer names files and functions, or is a patch, as SWE-bench's predictions are: then what it modifies is the answer. Both
+files are untrusted: each row is validated against a strict model, and one that does not fit raises :class:`DataError` with file
+and line, so that nothing is lost silently.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fusesearch.core.errors import DataError, first_fault
+from fusesearch.data.filtering import MAX_PATCH_CHARS
 from fusesearch.data.patches import parse_patch
 from fusesearch.data.repositories import git_dir_of
 from fusesearch.data.swe_bench import read_rows
 from fusesearch.data.truth import truth_in_git
-from fusesearch.evaluation.published.claims import ReleasedRow, json_lines
 from fusesearch.evaluation.quality import Pair, summarize
+
+MAX_ROW_BYTES = 64 << 20
+"""Longer lines are refused."""
+
+BOM = b"\xef\xbb\xbf"  # which some editors put before the first line
+
+
+class ReleasedRow(BaseModel):
+    """Base of the rows that others release: ignores other columns and does not convert types."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+R = TypeVar("R", bound=BaseModel)
+
+
+def json_lines(path: Path, model: type[R]) -> Iterator[R]:
+    """Rows of a JSON-lines file, read line by line."""
+    try:
+        with path.open("rb") as handle:
+            number = 0
+            while line := handle.readline(MAX_ROW_BYTES + 1):
+                number += 1
+                if len(line) > MAX_ROW_BYTES:
+                    raise DataError(f"{path}:{number}: the line is longer than {MAX_ROW_BYTES:,} bytes")
+                if line.strip():
+                    yield _checked(f"{path}:{number}", line.removeprefix(BOM), model)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def _checked(where: str, row: bytes, model: type[R]) -> R:
+    try:
+        return model.model_validate_json(row)
+    except ValidationError as error:
+        raise DataError(f"{where}: {first_fault(error)}") from None
 
 
 class _Located(ReleasedRow):
@@ -29,13 +70,15 @@ L = TypeVar("L", bound=_Located)
 
 
 class Prediction(_Located):
-    """What a system answers, best first: files, and functions as ``path::Qualified.name``."""
+    """What a system answers, best first: files, and functions as ``path::Qualified.name``. Or it answers a patch."""
+
+    model_patch: str | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _has_names(cls, data: Any) -> Any:
-        if isinstance(data, dict) and not {"files", "functions"} & set(data):
-            raise ValueError("neither `files` nor `functions` is given")
+        if isinstance(data, dict) and not {"files", "functions", "model_patch"} & set(data):
+            raise ValueError("neither `files` nor `functions` is given, nor `model_patch`")
         return data
 
 
@@ -51,37 +94,51 @@ class _TruthLine(_Located):
     def _flatten(cls, data: Any) -> Any:
         """Accept instances, which have a field ``truth`` or ``patch``, as well as flat truth lines."""
         if isinstance(data, dict) and isinstance(data.get("truth"), dict):
-            data = {**data["truth"], "instance_id": data.get("instance_id")}
+            data = {**data["truth"], **{name: data[name] for name in ("instance_id", "repo", "base_commit") if name in data}}
         if isinstance(data, dict) and "files" in data:
             return data | {"patch": ""}
         if isinstance(data, dict) and not data.get("patch"):
             raise ValueError("neither `files` nor `patch` is given")
         return data
 
-    def of_patch(self, repos: Path | None) -> _TruthLine:
-        """What the patch modifies; its files alone without ``repos``. Raises :class:`DataError`, :class:`RepositoryError`."""
-        if repos is not None:
-            found = truth_in_git(git_dir_of(self.repo, repos), self.base_commit, self.patch)
-            return self.model_copy(update={"files": found.files, "functions": found.functions, "patch": ""})
-        files = [change.old for change in parse_patch(self.patch) if change.kind not in ("added", "copied")]
-        return self.model_copy(update={"files": files})
+
+class _Modified(NamedTuple):
+    files: list[str]
+    functions: list[str]
+
+
+def _modified(patch: str, row: _TruthLine, repos: Path | None) -> _Modified:
+    """What a patch modifies; its files alone without ``repos``. Raises :class:`DataError`, :class:`RepositoryError`."""
+    if repos is not None:
+        found = truth_in_git(git_dir_of(row.repo, repos), row.base_commit, patch)
+        return _Modified(found.files, found.functions)
+    return _Modified([change.old for change in parse_patch(patch) if change.kind not in ("added", "copied")], [])
 
 
 def score_files(predictions: Path, truth: Path, repos: Path | None = None) -> dict[str, Any]:
     """Score ranked predictions, both files JSON lines of ``instance_id, files, functions``.
 
-    Truth lines may also be instances with a nested ``truth``, or SWE-bench's rows (``.json`` and ``.parquet``, too), whose
-    ``patch`` says which files are right; its functions are found in the clones of ``repos``. Returns ``file`` and
-    ``function``, each with ``micro`` and ``macro`` precision, recall and F1 and the ranked metrics; ``f1`` combined;
-    ``instances``; ``missing`` (instances without a prediction, scored as empty); ``unknown`` (predictions for instances not
-    in the truth, left out); ``files_only``, if any (instances whose functions are not known, and not scored). Raises
-    :class:`DataError` with file and line for an unreadable line, and for a duplicate instance.
+    A prediction may also have SWE-bench's ``model_patch``: it answers what that modifies, in its order. Truth lines may also be
+    instances with a nested ``truth``, or SWE-bench's rows (``.json`` and ``.parquet``, too), whose ``patch`` says which files are
+    right; functions of patches are found in the clones of ``repos``. Returns ``file`` and ``function``, each with ``micro`` and
+    ``macro`` precision, recall and F1 and the ranked metrics; ``f1`` combined; ``instances``; ``missing`` (instances without a
+    prediction, scored as empty); ``unknown`` (predictions for instances not in the truth, left out); ``files_only``, if any
+    (instances whose functions are not known, and not scored); ``unreadable``, if any (patches that do not apply at the base
+    commit and answer nothing). Raises :class:`DataError` with file and line for an unreadable line, and for a duplicate instance.
     """
     rows = _by_instance(truth, json_lines(truth, _TruthLine) if truth.suffix not in (".json", ".parquet") else _table(truth))
     if not rows:
         raise DataError(f"{truth} has no instances to score against")
     wanted = {key: _known(row, truth, repos) for key, row in rows.items()}
-    given = read_predictions(predictions)
+    given = _by_instance(predictions, json_lines(predictions, Prediction))
+    unreadable = 0
+    for key in given.keys() & rows.keys():
+        if (patch := given[key].model_patch) is not None:
+            if repos is None and wanted[key].functions:
+                raise DataError(f"{predictions}: {key}: the functions of a patch are found in clones: name them with --repos")
+            answer = _answered(patch, rows[key], repos)
+            unreadable += answer is None
+            given[key] = given[key].model_copy(update=(answer or _Modified([], []))._asdict())
     coverage = {
         "instances": len(wanted),
         "missing": len(wanted.keys() - given.keys()),
@@ -89,6 +146,8 @@ def score_files(predictions: Path, truth: Path, repos: Path | None = None) -> di
     }
     if files_only := sum(bool(row.patch) for row in wanted.values()):
         coverage["files_only"] = files_only
+    if unreadable:
+        coverage["unreadable"] = unreadable
     return coverage | summarize(_pairs(given, wanted, "files"), _pairs(given, wanted, "functions"))
 
 
@@ -101,15 +160,23 @@ def _table(path: Path) -> Iterator[_TruthLine]:
 
 
 def _known(row: _TruthLine, path: Path, repos: Path | None) -> _TruthLine:
+    if not row.patch:
+        return row
     try:
-        return row.of_patch(repos) if row.patch else row
+        found = _modified(row.patch, row, repos)._asdict()
     except DataError as error:
         raise DataError(f"{path}: {row.instance_id}: {error}") from None
+    return row.model_copy(update=found | ({} if repos is None else {"patch": ""}))
 
 
-def read_predictions(path: Path) -> dict[str, Prediction]:
-    """Predictions by instance. Raises :class:`DataError` as :func:`score_files`."""
-    return _by_instance(path, json_lines(path, Prediction))
+def _answered(patch: str, row: _TruthLine, repos: Path | None) -> _Modified | None:
+    """What a patch of anybody modifies; None if it is too large, no whole patch, or does not apply."""
+    try:
+        if len(patch) <= MAX_PATCH_CHARS:
+            return _modified(patch, row, repos) if patch.strip() else _Modified([], [])
+    except DataError:
+        return None
+    return None
 
 
 def _pairs(given: dict[str, Prediction], wanted: dict[str, _TruthLine], level: str) -> list[Pair]:

@@ -20,7 +20,7 @@ from fusesearch.evaluation.statistics import Statistic
 
 LEVELS = ("file", "function")
 LONGEST_ISSUE = 20_000
-"""Characters, the same as ``filter.max_issue_chars``."""
+"""Characters, the same as the filter's."""
 
 
 @dataclass(frozen=True)

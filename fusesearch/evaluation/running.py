@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from fusesearch.agents.models.base import Model, Sampling
 from fusesearch.agents.models.loading import load_model
 from fusesearch.core.caches import Caches
-from fusesearch.core.config import Compute, as_recorded
+from fusesearch.core.config import Compute
 from fusesearch.core.digests import digest
 from fusesearch.core.errors import ConfigError, RepositoryError
 from fusesearch.core.schema import Score, Trajectory
@@ -139,9 +139,8 @@ class GridRun:
         for cell in self.cells:
             self._check_settings(cell)
         facts = {name: prepared.facts for name, prepared in self._benchmarks.items()}
-        write_json(
-            self.out / MANIFEST, as_recorded(Manifest(grid=grid, benchmarks=facts, cells=self.cells, revision=_revision()))
-        )
+        manifest = Manifest(grid=grid, benchmarks=facts, cells=self.cells, revision=_revision())
+        write_json(self.out / MANIFEST, manifest.model_dump(mode="json"))
 
     @property
     def episodes(self) -> int:
@@ -230,7 +229,7 @@ class GridRun:
         endpoint = self._endpoint(cell) if cell.model else None
         heat = {"temperature": endpoint.temperature, "top_p": endpoint.top_p} if endpoint else {}
         sampling = Sampling(max_new_tokens=self.grid.agent.max_new_tokens, **heat)
-        setup = Setup(model, self.grid.agent, self.grid.tools, sampling, caches=self.caches, training=self.grid.training)
+        setup = Setup(model, self.grid.agent, self.grid.tools, sampling, caches=self.caches)
         return make_localizer(cell.localizer, setup)
 
     def _endpoint(self, cell: Cell) -> Endpoint:
@@ -268,7 +267,7 @@ class GridRun:
         asked = {"model", "checkpoint", "tool_format", "temperature", "top_p", "extra_body"}
         asked |= {"dtype"} if cell.model and self._endpoint(cell).checkpoint else set()
         model = self._endpoint(cell).model_dump(mode="json", include=asked) if cell.model else None
-        limits = {"agent": as_recorded(self.grid.agent), "tools": as_recorded(self.grid.tools)}
+        limits = {name: getattr(self.grid, name).model_dump(mode="json") for name in ("agent", "tools")}
         names = {"model": "", **cell.model_dump(exclude_defaults=True)}
         return {**names, "endpoint": model, **limits, "seed": self.grid.seed}
 

@@ -34,10 +34,13 @@ if TYPE_CHECKING:  # NumPy and SciPy are imported where something is measured: `
     Array = NDArray[np.float64]
 
 LEVEL = 0.05
-"""Significance level of the tests after Holm's correction."""
+"""Significance level of the tests after Holm's correction; intervals leave as much outside, so they are 95% intervals."""
 
 LEAST_SEEDS = 3
 """With fewer, nothing is decided about two ways to train: the test finds more than its level allows."""
+
+POWER = 0.8
+"""Share of experiments that find a difference of the size that :meth:`Error.detectable` gives."""
 
 LEAST_P = 1e-15
 """Smaller quantiles are not exact, and nothing depends on them."""
@@ -166,6 +169,14 @@ class Error(NamedTuple):
         root = optimize.brentq(lambda log: self.quantile(math.exp(log)) - distance, math.log(LEAST_P / 2), math.log(0.5))
         return 2 * math.exp(root)
 
+    def detectable(self, level: float = LEVEL) -> float:
+        """Smallest true difference that a two-sided test at ``level`` finds in most experiments of this size and spread.
+
+        By the usual sum of two quantiles, for a power of 80%. The error itself is only estimated: simulated, the power is 77
+        to 82% at 5%, and 69 to 73% with three seeds at a fifth of that.
+        """
+        return self.size * (self.quantile(level / 2) + self.quantile(1 - POWER))
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -225,6 +236,12 @@ class Difference(Record):
     paper: float | None = None
     agrees: bool | None = None
 
+    def detectable(self, tests: int = 1) -> float | None:
+        """See :meth:`Error.detectable`, at the level at which Holm's correction over ``tests`` tests the smallest p."""
+        if self.error is None or self.of_seeds is None:
+            return None
+        return Error(self.error, self.of_seeds, self.seeds, self.instances).detectable(LEVEL / max(1, tests))
+
     @property
     def excludes_zero(self) -> bool:
         """Whether zero lies outside the interval."""
@@ -236,12 +253,12 @@ class Difference(Record):
         return self.p_holm is not None and self.p_holm < LEVEL
 
 
-def measure(arm: Seeds, statistic: Statistic, *, confidence: float = 0.95) -> Measured | None:
+def measure(arm: Seeds, statistic: Statistic) -> Measured | None:
     """The figure over all seeds of an arm; ``None`` where it is undefined."""
-    return _measured(_cells(arm, statistic), statistic.figure, confidence)
+    return _measured(_cells(arm, statistic), statistic.figure)
 
 
-def difference(first: Seeds, second: Seeds, statistic: Statistic, *, confidence: float = 0.95) -> Measured | None:
+def difference(first: Seeds, second: Seeds, statistic: Statistic) -> Measured | None:
     """``first - second``, paired over the seeds and instances that both have; ``None`` where they share none."""
     left, right = _cells(first, statistic), _cells(second, statistic)
     cells = {key: (*left[key], *right[key]) for key in left if key in right}
@@ -250,15 +267,13 @@ def difference(first: Seeds, second: Seeds, statistic: Statistic, *, confidence:
     def figure(sums: Array) -> Array:
         return statistic.figure(sums[..., :width]) - statistic.figure(sums[..., width:])
 
-    return _measured(cells, figure, confidence)
+    return _measured(cells, figure)
 
 
 def compare(
     arms: Mapping[str, Seeds],
     pairs: Sequence[tuple[str, str]],
     figures: Mapping[str, Statistic],
-    *,
-    confidence: float = 0.95,
 ) -> list[Difference]:
     """The differences of all pairs (first, second) in all figures, by name; Holm's correction is over the pairs of a figure.
 
@@ -268,7 +283,7 @@ def compare(
     for metric, statistic in figures.items():
         rows = []
         for first, second in pairs:
-            own = difference(arms[first], arms[second], statistic, confidence=confidence)
+            own = difference(arms[first], arms[second], statistic)
             if own is None:
                 continue
             error = own.spread.error if own.spread else None
@@ -312,9 +327,7 @@ def spread_of(values: Array) -> Spread | None:
     return Spread(seeds, instances, by_instance, instances * float(rows.var(ddof=1)), residual)
 
 
-def _measured(
-    cells: Mapping[tuple[int, str], Sequence[float]], figure: Callable[[Array], Array], confidence: float
-) -> Measured | None:
+def _measured(cells: Mapping[tuple[int, str], Sequence[float]], figure: Callable[[Array], Array]) -> Measured | None:
     """The table (seeds, instances, components) has zeros for absent cells: they take part in no sum, and their pseudo-value is
     the figure itself, so they do not add to the spread.
     """
@@ -338,7 +351,7 @@ def _measured(
     if spread is None:
         return Measured(value, None, None, None, len(seeds), len(instances), by_seed)
     error = spread.error
-    half = error.quantile((1 - confidence) / 2) * error.size
+    half = error.quantile(LEVEL / 2) * error.size
     return Measured(value, value - half, value + half, error.p(value), len(seeds), len(instances), by_seed, spread)
 
 

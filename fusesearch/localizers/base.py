@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol, cast
 
 from fusesearch.agents.models.base import Model, Sampling
@@ -33,7 +32,7 @@ class Setup:
     """What a localizer works with.
 
     ``model`` is None for localizers that ask no model. ``sampling`` defaults to greedy. ``caches`` has code graphs and the
-    ranker's index, by default the user's. ``training`` has the questions that ``prior`` knows. ``top`` asks the ranker for an
+    ranker's index, by default the user's. ``top`` asks the ranker for an
     answer for people with that many files.
     """
 
@@ -43,7 +42,6 @@ class Setup:
     sampling: Sampling | None = None
     on_event: OnEvent | None = None
     caches: Caches = field(default_factory=Caches)
-    training: Path | None = None
     top: int | None = None
 
 

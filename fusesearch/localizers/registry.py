@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ class Entry:
 
     ``asks_model``: it needs a model. ``issues``, ``questions``: what it answers. ``pre_search``: ``agent.pre_search`` applies.
     ``draws``: without a model, its answer depends on the seed. ``bound``: others are measured against it, nobody acts on it.
+    ``options``: its own, which ``agent.options`` and searches have beside :data:`FOR_ALL`; ``needs``: those without which it does
+    not start.
     """
 
     path: str
@@ -28,6 +31,8 @@ class Entry:
     pre_search: bool = True
     draws: bool = False
     bound: bool = False
+    options: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
 
 WITHOUT_MODEL = "ranker"
@@ -48,6 +53,7 @@ LOCALIZERS = {
         "fusesearch.localizers.ranker.localizer:RankerLocalizer",
         "what an issue names, its words and history, ranked by trees; as many places as it is sure of",
         asks_model=False,
+        options=("top",),
     ),
     "ranker-list": Entry(
         "fusesearch.localizers.ranker.localizer:RankedListLocalizer",
@@ -56,7 +62,7 @@ LOCALIZERS = {
     ),
     "lexical": Entry(
         "fusesearch.localizers.lexical.localizer:LexicalLocalizer",
-        "clues of the issue, searched and ranked; the scripted teacher",
+        "what the traceback or the example of an issue calls, looked up; the scripted teacher",
         asks_model=False,
     ),
     "locagent": Entry(
@@ -85,11 +91,15 @@ LOCALIZERS = {
         "fusesearch.localizers.swerank:SweRankLocalizer",
         "functions retrieved by an encoder, reranked in windows by the model (SweRank section 4)",
         pre_search=False,
+        needs=("encoder",),
+        options=("query_prefix",),
     ),
     "swerank-embed": Entry(
         "fusesearch.localizers.swerank:SweRankEmbedLocalizer",
         "the encoder alone: functions by the cosine of issue and code",
         asks_model=False,
+        needs=("encoder",),
+        options=("query_prefix",),
     ),
     "bm25": Entry(
         "fusesearch.localizers.bm25:Bm25Localizer",
@@ -97,7 +107,7 @@ LOCALIZERS = {
         asks_model=False,
     ),
     "closed-book": Entry(
-        "fusesearch.localizers.answerers.floor:ClosedBookLocalizer",
+        "fusesearch.localizers.answerers.scripted:ClosedBookLocalizer",
         "the model alone, without tools and without the code",
         issues=False,
         questions=True,
@@ -117,23 +127,8 @@ LOCALIZERS = {
         questions=True,
         pre_search=False,
     ),
-    "prior": Entry(
-        "fusesearch.localizers.answerers.floor:PriorLocalizer",
-        "the commonest answer to other questions of the kind",
-        asks_model=False,
-        issues=False,
-        questions=True,
-        bound=True,
-    ),
-    "grep-once": Entry(
-        "fusesearch.localizers.answerers.floor:GrepOnceLocalizer",
-        "one search, and the first place it shows",
-        asks_model=False,
-        issues=False,
-        questions=True,
-    ),
     "lexical-answers": Entry(
-        "fusesearch.localizers.answerers.lexical:LexicalAnswerer",
+        "fusesearch.localizers.answerers.scripted:LexicalAnswerer",
         "a program per family over the three tools; the scripted teacher",
         asks_model=False,
         issues=False,
@@ -150,6 +145,33 @@ LOCALIZERS = {
         bound=True,
     ),
 }
+
+
+FOR_ALL = {
+    "base_url": ("endpoint", "is for a model behind an endpoint: name the model"),
+    "settings": ("endpoint", "is for a model behind an endpoint: name the model"),
+    "tool_format": ("endpoint", "is for a model behind an endpoint: name the model"),
+    "pre_search": ("model", "is for a model that searches: name a model or a checkpoint"),
+    "max_new_tokens": ("model", "is for a model that searches: name a model or a checkpoint"),
+}
+"""Options of a search by who takes them, whatever the localizer: a model behind an endpoint, or any model."""
+
+
+def refusals(name: str, kinds: Collection[str], given: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """The options of a search by the localizer ``name`` that do not fit, or that it lacks, each with what to do.
+
+    ``kinds`` are those of :data:`FOR_ALL` that hold for the search.
+    """
+    for option, value in given.items():
+        takers = [other for other, entry in LOCALIZERS.items() if option in (*entry.options, *entry.needs)]
+        kind, said = FOR_ALL.get(option, ("", ""))
+        if value is None:
+            if option in LOCALIZERS[name.removesuffix(FUSED)].needs:
+                yield option, f"{name} needs one"
+        elif kind and kind not in kinds:
+            yield option, said
+        elif takers and name.removesuffix(FUSED) not in takers:
+            yield option, f"is for {' and '.join(takers)} alone"
 
 
 FUSED = "+ranker"
@@ -179,10 +201,12 @@ def asks_model(name: str) -> bool:
 
 
 def make_localizer(name: str, setup: Setup) -> Localizer:
-    """The localizer called ``name``. Raises :class:`ConfigError` for an unknown name, or if it asks a model and has none."""
+    """The localizer called ``name``. Raises :class:`ConfigError` for an unknown name, and if a model or an option is missing."""
     entry = entry_of(name)
     if entry.asks_model and setup.model is None:
         raise ConfigError("this localizer asks a model: give --model and --base-url, or --checkpoint")
+    if missing := [option for option in entry.needs if not setup.agent.options.get(option)]:
+        raise ConfigError(f"{name} needs --{missing[0]} (agent.options.{missing[0]})")
     made, *fusion = map(resolve_name, paths_of(name))
     localizer = made(setup)
     if setup.agent.pre_search == "ranker" and entry.asks_model and entry.pre_search:

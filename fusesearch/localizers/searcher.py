@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -23,20 +23,21 @@ from fusesearch.core.errors import (
     OptionError,
     first_fault,
 )
-from fusesearch.core.schema import Answer, Instance, Mode, Trajectory
+from fusesearch.core.schema import Answer, Instance, Trajectory
 from fusesearch.core.storage import read_json
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.located import with_lines
 from fusesearch.localizers.order import FILES
-from fusesearch.localizers.registry import LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer
+from fusesearch.localizers.registry import LOCALIZERS, WITHOUT_MODEL, asks_model, entry_of, make_localizer, refusals
 from fusesearch.search.repository import Repository
 
 if TYPE_CHECKING:
     from fusesearch.agents.models.dialect import ToolFormat
 
+T = TypeVar("T")
 SETTINGS = "fusesearch.json"
 """Written beside a checkpoint by training: the tool limits and loop settings it was trained with."""
-GONE = {"sure", "timeout_seconds"}
+GONE = {"sure", "timeout_seconds", "encoder", "query_prefix"}
 """Settings that the file of an older checkpoint can have and that mean nothing any more."""
 
 
@@ -47,8 +48,7 @@ class SearchOptions:
     ``model`` is one that ``base_url`` serves (``OPENAI_BASE_URL`` if empty; ``OPENAI_API_KEY`` is its key), ``checkpoint``
     a folder. ``settings`` is the folder of the checkpoint that an endpoint serves: its prompt and limits. ``tool_format`` is how
     the endpoint gets tools (:class:`~fusesearch.agents.models.openai_compatible.OpenAICompatibleModel`), else what it takes.
-    ``calls_per_turn`` is lexical's, ``top`` the ranker's, ``pre_search`` and ``max_new_tokens`` by default those of the
-    checkpoint. ``temperature`` is 0 by default.
+    ``top`` is the ranker's; ``pre_search``, ``max_turns`` and ``max_new_tokens`` are by default those of the checkpoint.
 
     Raises :class:`OptionError` for an unknown localizer, two models, a model where none is asked or none where one is, an option
     of models without one, and a model without the address of its endpoint.
@@ -57,13 +57,10 @@ class SearchOptions:
     model: str | None = None
     base_url: str | None = None
     settings: Path | None = None
-    checkpoint: Path | None = None
+    checkpoint: str | Path | None = None
     localizer: str | None = None
-    mode: Mode = "parallel"
-    calls_per_turn: int | None = None
     max_turns: int | None = None
     max_new_tokens: int | None = None
-    temperature: float | None = None
     top: int | None = None
     pre_search: str | None = None
     encoder: str | None = None
@@ -83,23 +80,16 @@ class SearchOptions:
             raise OptionError("localizer", f"{self.localizer} asks a model: name a model or a checkpoint")
         if given and asked is False:
             raise OptionError("localizer", f"{self.localizer} asks no model: leave out the {given}")
-        if self.top and (self.localizer or (None if given else WITHOUT_MODEL)) != "ranker":
-            raise OptionError("top", "only the ranker ranks: leave it out, or choose the localizer ranker")
-        for name in ("pre_search", "max_new_tokens", "temperature"):
-            if getattr(self, name) is not None and not given:
-                raise OptionError(name.replace("_", "-"), "is for a model that searches: name a model or a checkpoint")
-        if self.calls_per_turn and given:
-            raise OptionError("calls-per-turn", f"is for localizers without a model: leave it out, or the {given}")
-        if bool(self.encoder) != (self.localizer or "").startswith("swerank"):
-            raise OptionError("encoder", "is for the localizers swerank and swerank-embed, which need one")
-        if self.base_url and not self.model:
-            raise OptionError("model", "name the model that the endpoint serves")
-        if self.settings and not self.model:
-            raise OptionError("settings", "is for a model behind an endpoint: name the model")
-        if self.tool_format and not self.model:
-            raise OptionError("tool-format", "is for a model behind an endpoint: name the model")
+        kinds = {"endpoint", "model"} if self.model else {"model"} if self.checkpoint else set()
+        for option, said in refusals(self.chosen, kinds, vars(self)):
+            raise OptionError(option.replace("_", "-"), said)
         if self.model and not self.address.startswith(("http://", "https://")):
             raise OptionError("base-url", "a model needs the address of its endpoint, for example http://localhost:8000/v1")
+
+    @property
+    def chosen(self) -> str:
+        """The localizer that is named, or else the one for a model, or for none."""
+        return self.localizer or ("fusesearch" if self.model or self.checkpoint else WITHOUT_MODEL)
 
     @property
     def address(self) -> str:
@@ -116,7 +106,6 @@ class Searcher:
     agent: Agent
     tools: Tools
     top: int | None = None
-    temperature: float = 0.0
 
     async def run(self, instance: Instance, repository: Repository, on_event: OnEvent | None = None) -> Trajectory:
         """One episode; the model is closed afterwards, also when it is interrupted."""
@@ -127,7 +116,7 @@ class Searcher:
 
     async def search(self, instance: Instance, repository: Repository, on_event: OnEvent | None = None) -> Trajectory:
         """One episode; the model stays open for others, which may run at the same time."""
-        sampling = Sampling(max_new_tokens=self.agent.max_new_tokens, temperature=self.temperature)
+        sampling = Sampling(max_new_tokens=self.agent.max_new_tokens)
         setup = Setup(
             self.model,
             self.agent,
@@ -159,14 +148,15 @@ def choose(options: SearchOptions) -> Searcher:
 
 
 def _chosen(options: SearchOptions) -> Searcher:
-    given = {name: getattr(options, name) for name in ("max_turns", "pre_search", "max_new_tokens", "encoder")}
-    changes = {"mode": options.mode} | {name: value for name, value in given.items() if value}
-    name = options.localizer or ("fusesearch" if options.model or options.checkpoint else WITHOUT_MODEL)
+    given = {name: getattr(options, name) for name in ("max_turns", "pre_search", "max_new_tokens")}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value}
+    if own := {name: value for name in entry_of(options.chosen).needs if (value := getattr(options, name))}:
+        changes["options"] = own
     if options.checkpoint is not None or options.model is not None:
         from fusesearch.agents.models.loading import load_model
     if options.checkpoint is not None:
-        tools, agent = settings_of(options.checkpoint)
-        model = load_model(checkpoint=options.checkpoint)
+        tools, agent = settings_of(Path(options.checkpoint))
+        model = load_model(checkpoint=Path(options.checkpoint))
     elif options.model is not None:
         if options.settings is not None and not (options.settings / SETTINGS).is_file():
             raise ArtifactError(f"{options.settings} holds no {SETTINGS}: name the directory of the checkpoint that is served")
@@ -175,9 +165,9 @@ def _chosen(options: SearchOptions) -> Searcher:
         form = options.tool_format or "auto"
         model = load_model(options.model, options.address, api_key=key, tool_format=form, retries=3)  # few, since a person waits
     else:
-        model, tools, agent = None, Tools(), Agent(max_calls_per_turn=options.calls_per_turn or 4)
+        model, tools, agent = None, Tools(), Agent(max_calls_per_turn=4)
     agent = Agent.model_validate(agent.model_dump() | changes)
-    return Searcher(name, model, agent, tools, options.top, options.temperature or 0.0)
+    return Searcher(options.chosen, model, agent, tools, options.top)
 
 
 def choose_answerer(options: SearchOptions, toolset: str = "questions") -> Searcher:
@@ -225,20 +215,10 @@ def _known(data: Any, section: str) -> dict[str, Any]:
     return {name: value for name, value in data.get(section, {}).items() if value is not None and name not in GONE}
 
 
-def localize(
-    repo: str | Path,
-    issue: str,
-    *,
-    localizer: str | None = None,
-    model: str | None = None,
-    base_url: str | None = None,
-    checkpoint: str | Path | None = None,
-    max_turns: int | None = None,
-    top: int | None = None,
-    encoder: str | None = None,
-) -> Answer:
+def localize(repo: str | Path, issue: str, **options: Any) -> Answer:
     """The files and functions of ``issue`` (its text) in the directory ``repo``, most likely first, as on the command line.
 
+    ``options`` are those of :class:`SearchOptions`: ``localizer``, ``model`` with ``base_url``, ``checkpoint``, ``top``, ...
     ``answer.places`` has the ranker's files, at most five or ``top`` of them, each with its best functions; it is empty where the
     issue says too little to go on. ``answer.modify`` is the set to modify.
     Nothing in the directory is changed or run. :func:`localize_async` is the same for programs with an event loop.
@@ -248,44 +228,24 @@ def localize(
         RepositoryError: the directory cannot be read.
         InfrastructureError: the model's endpoint failed.
     """
-    return _finished(
-        localize_async(
-            repo,
-            issue,
-            localizer=localizer,
-            model=model,
-            base_url=base_url,
-            checkpoint=checkpoint,
-            max_turns=max_turns,
-            top=top,
-            encoder=encoder,
-        )
-    )
+    return _finished(localize_async(repo, issue, **options))
 
 
-async def localize_async(
-    repo: str | Path,
-    issue: str,
-    *,
-    localizer: str | None = None,
-    model: str | None = None,
-    base_url: str | None = None,
-    checkpoint: str | Path | None = None,
-    max_turns: int | None = None,
-    top: int | None = None,
-    encoder: str | None = None,
-) -> Answer:
+async def localize_async(repo: str | Path, issue: str, **options: Any) -> Answer:
     """:func:`localize` for programs with an event loop; a model may answer several at once."""
-    folder = Path(checkpoint) if checkpoint is not None else None
-    searcher = choose(SearchOptions(model, base_url, None, folder, localizer, max_turns=max_turns, top=top, encoder=encoder))
+    answer, repository = await _answer(choose(SearchOptions(**options)), repo, issue, "issue")
+    return with_lines(answer, repository)
+
+
+async def _answer(searcher: Searcher, repo: str | Path, text: str, what: str) -> tuple[Answer, Repository]:
     repository = Repository(Path(repo))
-    trajectory = await searcher.run(instance_of(repository.root.name, issue), repository)
+    trajectory = await searcher.run(instance_of(repository.root.name, text, what), repository)
     if trajectory.error is not None:
         raise InfrastructureError(trajectory.error)
-    return with_lines(trajectory.answer or Answer(), repository)
+    return trajectory.answer or Answer(), repository
 
 
-def _finished(work: Coroutine[Any, Any, Answer]) -> Answer:
+def _finished(work: Coroutine[Any, Any, T]) -> T:
     """The result of ``work``, also inside an event loop, such as a notebook's: then another thread runs it."""
     try:
         asyncio.get_running_loop()
@@ -295,29 +255,10 @@ def _finished(work: Coroutine[Any, Any, Answer]) -> Answer:
         return thread.submit(asyncio.run, work).result()
 
 
-def ask(
-    repo: str | Path,
-    question: str,
-    *,
-    localizer: str | None = None,
-    model: str | None = None,
-    base_url: str | None = None,
-    checkpoint: str | Path | None = None,
-    max_turns: int | None = None,
-) -> Answer:
+def ask(repo: str | Path, question: str, **options: Any) -> Answer:
     """The answer of a model to ``question`` about the directory ``repo``, as on the command line; see :func:`localize`.
 
     ``answer.values`` are its entries, ``answer.text`` says it in words. Raises :class:`OptionError` without a model.
     """
-    folder = Path(checkpoint) if checkpoint is not None else None
-    searcher = choose_answerer(SearchOptions(model, base_url, None, folder, localizer, max_turns=max_turns))
-    repository = Repository(Path(repo))
-    instance = instance_of(repository.root.name, question, "question")
-
-    async def work() -> Answer:
-        trajectory = await searcher.run(instance, repository)
-        if trajectory.error is not None:
-            raise InfrastructureError(trajectory.error)
-        return trajectory.answer or Answer()
-
-    return _finished(work())
+    answer, _ = _finished(_answer(choose_answerer(SearchOptions(**options)), repo, question, "question"))
+    return answer

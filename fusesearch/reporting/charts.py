@@ -7,7 +7,6 @@ from itertools import count
 from typing import Any
 
 import altair as alt
-import numpy as np
 import pandas as pd
 
 from fusesearch.evaluation.metrics import Metric
@@ -35,7 +34,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 def figure(name: str, caption: str, chart: Chart | None) -> list[Figure]:
     """The chart as a figure of a page; empty without a chart."""
-    return [] if chart is None else [Figure(name, caption, chart)]
+    return [] if chart is None else [Figure(name, caption, chart, svg)]
 
 
 def svg(chart: Chart) -> str:
@@ -206,16 +205,6 @@ def profile(rows: Rows, names: Sequence[str], labels: Mapping[str, str]) -> Char
     return dressed(alt.layer(*bands, line, marks).properties(height=260, width="container"))
 
 
-def bars(rows: Rows, x: str, kinds: Mapping[str, str]) -> Chart:
-    """Counts in the order of the rows. Rows: ``name, count, kind``; ``kinds`` maps kinds to colours."""
-    names = [str(row["name"]) for row in rows]
-    base = alt.Chart(pd.DataFrame(rows)).encode(y=alt.Y("name:N", sort=names, title=None), x=alt.X("count:Q", title=x))
-    scale = alt.Scale(domain=list(kinds), range=list(kinds.values()))
-    filled = base.mark_bar().encode(color=alt.Color("kind:N", scale=scale, title=None), tooltip=["name:N", "count:Q"])
-    numbers = base.mark_text(align="left", dx=4, fontSize=12, color="#1b1d21").encode(text=alt.Text("count:Q", format=","))
-    return dressed((filled + numbers).properties(height=alt.Step(24), width="container"))
-
-
 def plane(rows: Rows, min_f1: float, min_efficiency: float) -> Chart:
     """Candidates by F1 and e; more candidates make a larger mark. Rows: ``f1, efficiency, count, outcome``."""
     domain, decided = ["kept", "dropped"], "with these thresholds"
@@ -265,34 +254,6 @@ def scatter(rows: Rows, x: str, y: str, front: Sequence[str]) -> Chart:
     hollow = of_papers.mark_point(size=60, opacity=0.6)
     words = of_papers.mark_text(align="left", dx=6, fontSize=9).encode(text="model:N")
     return dressed(alt.layer(step, hollow, words, marks).properties(height=420, width="container"))
-
-
-def columns(counts: Mapping[str, int], x: str) -> Chart:
-    """One column per name, in the given order."""
-    frame = pd.DataFrame({"name": list(counts), "count": list(counts.values())})
-    angle = alt.Axis(labelAngle=-30 if len(counts) > 8 else 0, labelOverlap=True)
-    chart = alt.Chart(frame).mark_bar(color=BLUE).encode(
-        x=alt.X("name:N", sort=list(counts), title=x, axis=angle), y=alt.Y("count:Q", title="instances")
-    )  # fmt: skip
-    return dressed(chart.properties(height=180, width="container"))
-
-
-def histograms(values: Mapping[str, Sequence[int]]) -> Chart:
-    """A histogram per measure, on a logarithmic axis if the values span more than two powers of ten."""
-    parts = []
-    for name, known in values.items():
-        numbers = np.maximum(np.asarray(known, dtype=float), 1)
-        wide = bool(numbers.max() > 100 * numbers.min())
-        top = numbers.max() * 1.01
-        edges = np.geomspace(numbers.min(), top, 30) if wide else np.arange(0.5, min(top, 60) + 1)
-        found, _ = np.histogram(numbers, bins=edges)
-        frame = pd.DataFrame({"from": edges[:-1], "to": edges[1:], "count": found})
-        bar = alt.Chart(frame).mark_bar(color=BLUE).encode(
-            x=alt.X("from:Q", title=name, scale=alt.Scale(type="log" if wide else "linear", nice=False)),
-            x2="to:Q", y=alt.Y("count:Q", title="instances"),
-        )  # fmt: skip
-        parts.append(bar.properties(**PANEL))
-    return dressed(alt.concat(*parts, columns=2))
 
 
 def smoothed(points: Sequence[tuple[float, float]]) -> list[dict[str, float]]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
-from fusesearch.core.config import Report
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Score
 from fusesearch.core.storage import read_csv
@@ -94,7 +93,6 @@ class Comparison:
 def compare_cells(
     results: Sequence[CellResult],
     protocol: Protocol,
-    params: Report,
     *,
     prices: Mapping[str, Prices],
     reference: Path,
@@ -114,10 +112,10 @@ def compare_cells(
     headline = [of for of in quality if of.key in protocol.headline]
     return Comparison(
         results[0].cell.benchmark, protocol, systems, quality, behaviour,
-        summary={row.name: _measured(row.scores, [*quality, *behaviour], params) for row in systems},
+        summary={row.name: _measured(row.scores, [*quality, *behaviour]) for row in systems},
         tests=[
             test
-            for test in compare(every, pairs, {of.key: of.statistic for of in headline}, confidence=params.confidence)
+            for test in compare(every, pairs, {of.key: of.statistic for of in headline})
             if test.instances >= LEAST_INSTANCES
         ],
         paper=paper_rows(protocol.name, results[0].cell.benchmark, reference),
@@ -177,8 +175,8 @@ def paper_rows(protocol: str, benchmark: str, folder: Path) -> list[PaperRow]:
     return rows
 
 
-def _measured(scores: Sequence[Score], columns: Sequence[Metric], params: Report) -> dict[str, Measured | None]:
-    found = {of.key: measure({0: scores}, of.statistic, confidence=params.confidence) for of in columns}
+def _measured(scores: Sequence[Score], columns: Sequence[Metric]) -> dict[str, Measured | None]:
+    found = {of.key: measure({0: scores}, of.statistic) for of in columns}
     return {
         key: replace(value, low=None, high=None, p=None) if value and value.instances < LEAST_INSTANCES else value
         for key, value in found.items()

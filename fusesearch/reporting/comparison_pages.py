@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fusesearch.core.config import Report
 from fusesearch.core.schema import Score
 from fusesearch.evaluation.metrics import Metric
 from fusesearch.evaluation.quality import combined_f1
@@ -26,10 +25,10 @@ def no_link(result: CellResult) -> str:
     return ""
 
 
-def sections_of(comparison: Comparison, params: Report, link: Link = no_link, figures: bool = True) -> list[Section]:
+def sections_of(comparison: Comparison, link: Link = no_link, figures: bool = True) -> list[Section]:
     """The sections of one benchmark."""
     title = f"{comparison.benchmark}, protocol {comparison.protocol.name}"
-    parts = [Section(title, _notes(comparison, params), [main_table(comparison, link)], _scatters(comparison) if figures else [])]
+    parts = [Section(title, _notes(comparison), [main_table(comparison, link)], _scatters(comparison) if figures else [])]
     behaviour = [behaviour_table(comparison, link), turns_table(comparison)]
     drawn = _profile(comparison) if figures else []
     parts.append(Section(f"{comparison.benchmark}: search, time and cost", [_BEHAVIOUR], behaviour, drawn))
@@ -105,9 +104,9 @@ def episodes_table(result: CellResult, scores: Sequence[Score], page: Callable[[
     return Table(f"Episodes of {result.cell.name}", ["Instance", "Run", *names, "Error"], rows)
 
 
-def _notes(comparison: Comparison, params: Report) -> list[str]:
+def _notes(comparison: Comparison) -> list[str]:
     notes = [
-        f"{comparison.protocol.source}. Brackets are {params.confidence:.0%} intervals over instances; the runs of an instance "
+        f"{comparison.protocol.source}. Brackets are 95% intervals over instances; the runs of an instance "
         "are averaged first. Errored episodes have no score: they are counted and in no figure."
         + ("" if comparison.protocol.questions else " Of a truth, files and functions of code count.")
     ]

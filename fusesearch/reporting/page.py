@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,18 +16,17 @@ from fusesearch.reporting.table import Table, markdown_cell, terminal_table, tur
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart of Altair, the name of its file, and what it shows."""
+    """A chart of Altair, the name of its file, what it shows, and what draws it as SVG."""
 
     name: str
     caption: str
     chart: Any
+    draw: Callable[[Any], str]
 
     @cached_property
     def svg(self) -> str:
-        """The chart as SVG."""
-        from fusesearch.reporting.charts import svg
-
-        return svg(self.chart)
+        """The chart as SVG, drawn once."""
+        return self.draw(self.chart)
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,8 @@ def write_report(inputs: Inputs, params: Params, out: Path, provenance: Sequence
     the Markdown page.
     """
     arms = by_arm(inputs.scores)
-    summary = summarize(arms, params)
-    differences = compare_arms(arms, params)
+    summary = summarize(arms)
+    differences = compare_arms(arms)
     page = page_of(inputs, params, summary, differences, provenance)
     page.write_figures(out)
     for suffix in ("md", "html"):
@@ -78,7 +78,7 @@ def page_of(
     """The page of these figures; ``provenance`` names the sources."""
     sections = [
         _results(inputs, by_arm(inputs.scores), summary, params),
-        _differences(differences, params),
+        _differences(differences),
         _behaviour(inputs),
         cases.section(inputs.study, "cases/"),
         _training(inputs),
@@ -97,22 +97,17 @@ def page_of(
 DIFFERENCE_COLUMNS = ("first", "second", "metric", "estimate", "low", "high", "instances", "p", "p_holm")
 
 
-def summarize(arms: Mapping[str, Sequence[Score]], params: Params) -> Summary:
+def summarize(arms: Mapping[str, Sequence[Score]]) -> Summary:
     """The metrics in :data:`REPORTED` of every arm, with intervals over instances."""
-    confidence = params.report.confidence
-    return {
-        arm: {key: measure({params.seed: scores}, METRICS[key].statistic, confidence=confidence) for key in REPORTED}
-        for arm, scores in arms.items()
-    }
+    return {arm: {key: measure({0: scores}, METRICS[key].statistic) for key in REPORTED} for arm, scores in arms.items()}
 
 
-def compare_arms(arms: Mapping[str, Sequence[Score]], params: Params) -> list[Difference]:
+def compare_arms(arms: Mapping[str, Sequence[Score]]) -> list[Difference]:
     """Paired differences in :data:`COMPARED` for the :data:`COMPARISONS` whose arms exist."""
     return compare(
-        {arm: {params.seed: scores} for arm, scores in arms.items()},
+        {arm: {0: scores} for arm, scores in arms.items()},
         [pair for pair in COMPARISONS if pair[0] in arms and pair[1] in arms],
         {key: METRICS[key].statistic for key in COMPARED},
-        confidence=params.report.confidence,
     )
 
 
@@ -228,7 +223,7 @@ def _results(inputs: Inputs, arms: Mapping[str, Sequence[Score]], summary: Summa
         "The paper's rows are Qwen3 models of 4B and 30B parameters on 386 instances of SWE-bench Verified; ours are another "
         f"scale (profile {params.profile}, repositories held out from training) and not comparable in absolute terms. What "
         "can be compared is the direction from stage to stage.",
-        f"Brackets are {params.report.confidence:.0%} intervals over instances; the runs of an instance are averaged first. "
+        "Brackets are 95% intervals over instances; the runs of an instance are averaged first. "
         "Pooled figures sum counts over episodes, as the paper's tables do; means are over episodes. Episodes the infrastructure "
         "broke have no score and are counted as errored. Seconds are wall time under concurrency. The paper's time and tokens "
         "are as it prints them; tokens are over all requests.",
@@ -236,8 +231,8 @@ def _results(inputs: Inputs, arms: Mapping[str, Sequence[Score]], summary: Summa
     return Section("Results", text, [stages_table(summary, inputs.paper), full_table(summary, arms), ranked_table(arms)])
 
 
-def _differences(rows: Sequence[Difference], params: Params) -> Section:
-    text = f"First minus second over the instances both arms measured, with {params.report.confidence:.0%} intervals. {STAR_NOTE}"
+def _differences(rows: Sequence[Difference]) -> Section:
+    text = f"First minus second over the instances both arms measured, with 95% intervals. {STAR_NOTE}"
     parts = []
     for of in (METRICS[key] for key in DRAWN):
         drawn = [(row, charts.DECIDED if row.is_significant else charts.UNDECIDED) for row in rows if row.metric == of.key]

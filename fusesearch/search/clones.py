@@ -1,4 +1,4 @@
-"""Partial clones of remote repositories: all commits and trees, and only those files that were requested.
+"""Bare clones: partial ones of remote repositories, with all commits and trees, and only those files that were requested; copies.
 
 A clone is a bare repository in ``cache_dir/clones``. A lock beside it lets one process at a time use it. It grows on demand: a
 missing commit is fetched by its id, and the blobs of a snapshot come in one request, not one by one as with git's lazy
@@ -17,8 +17,9 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -26,12 +27,15 @@ from filelock import FileLock
 
 from fusesearch.core import child
 from fusesearch.core.errors import RepositoryError
+from fusesearch.core.storage import replacing_folder
 from fusesearch.search.eviction import folder_bytes, touch
-from fusesearch.search.git import ID, Git, git_command, one_line
+from fusesearch.search.git import ID, Git, git_command, git_environment, one_line
 from fusesearch.search.repository import clipped
 
 TIMEOUT_SECONDS = 1800.0
 """Most wall time of one git command on a remote."""
+PAUSE_SECONDS = 2.0
+"""Pause between tries of a remote."""
 
 _PROTOCOLS = ("https", "ssh", "file")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
@@ -76,29 +80,28 @@ def check_commit(commit: str) -> None:
 
 
 @contextmanager
-def open_clone(
-    address: str, cache_dir: Path, attempt: Callable[[Callable[[], None]], None] = lambda act: act()
-) -> Iterator[Clone]:
-    """The clone of ``address`` below ``cache_dir``, locked for this process. ``attempt`` makes it if it does not exist.
+def open_clone(address: str, cache_dir: Path, tries: int = 1) -> Iterator[Clone]:
+    """The clone of ``address`` below ``cache_dir``, created if needed and locked for this process.
 
-    Raises :class:`RepositoryError` on failure.
+    A remote that fails is asked ``tries`` times. Raises :class:`RepositoryError` on failure.
     """
     check_address(address)
     for name in ("clones", "tmp"):
         (cache_dir / name).mkdir(parents=True, exist_ok=True)
-    clone = Clone(address, cache_dir)
+    clone = Clone(address, cache_dir, tries)
     with FileLock(clone.git_dir.with_suffix(".lock")):
         if not touch(clone.git_dir):
-            attempt(clone.make)
+            clone.make()
         yield clone
 
 
 class Clone:
     """The clone of one address; use :func:`open_clone`. ``commit_id`` is set by :meth:`need`."""
 
-    def __init__(self, address: str, cache_dir: Path) -> None:
+    def __init__(self, address: str, cache_dir: Path, tries: int = 1) -> None:
         self.address = address
         self.cache_dir = cache_dir
+        self._tries, self._fresh = tries, False
         slug = re.sub(r"[^A-Za-z0-9.]+", "-", address.removesuffix(".git").partition(":")[2]).strip("-.")[-60:]
         self.git_dir = cache_dir / "clones" / f"{slug}-{hashlib.sha256(address.encode()).hexdigest()[:16]}.git"
         self.commit_id = ""
@@ -111,7 +114,7 @@ class Clone:
     def need(self, commit: str) -> None:
         """Fetch ``commit`` if it is missing and set ``commit_id``. A branch or tag is fetched again each time."""
         if ID.fullmatch(commit):
-            if not self._has(commit):
+            if self._lacking([commit]):
                 self._fetch(*_ONLY, "--no-write-fetch-head", "origin", commit)
             self.commit_id = commit
             return
@@ -119,38 +122,72 @@ class Clone:
             self._fetch(*_ONLY, "origin", commit)
             self.commit_id = (self.git_dir / "FETCH_HEAD").read_text(encoding="utf-8").split()[0]
         except RepositoryError:
-            if not self._has(commit):  # servers do not know short ids
+            if self._lacking([commit]):  # servers do not know short ids
                 raise
             self.commit_id = commit
 
-    def fetch_blobs(self, tree_id: str, blobs: set[str]) -> None:
-        """Fetch the missing ones of a tree's ``blobs`` in one request."""
-        with Git(self.git_dir) as git:
-            absent = sorted(git.absent(tree_id) & blobs)
-        self.fetch_ids(absent, blobs=True)
+    def have_commits(self, commits: Iterable[str]) -> set[str]:
+        """Fetch missing commits; returns those that the remote no longer has.
+
+        Fetches the branches once, then commits on no branch by id: together if the remote has them all, else one by one.
+        """
+        missing = self._lacking(commits)
+        if missing:
+            self.refresh()
+            missing = self._lacking(missing)
+        for together in (True, False):
+            for group in [sorted(missing)] if together else [[commit] for commit in sorted(missing)]:
+                with suppress(RepositoryError):  # missing ones are tried one by one, then given up
+                    self._fetch_ids(group)
+            missing = self._lacking(missing)
+        return missing
 
     def refresh(self) -> None:
-        """Update all branches from the remote."""
-        self._fetch(*_ONLY, "--no-write-fetch-head", "origin", "+refs/heads/*:refs/heads/*")
+        """Update all branches from the remote, once."""
+        if not self._fresh:
+            self._trying(lambda: self._fetch(*_ONLY, "--no-write-fetch-head", "origin", "+refs/heads/*:refs/heads/*"))
+            self._fresh = True
 
-    def fetch_ids(self, ids: Iterable[str], *, blobs: bool = False) -> None:
-        """Fetch commits (or with ``blobs``, files) by id in one request, which fails if the remote lacks one of them."""
+    def have_blobs(self, commits: Iterable[str], blobs: set[str] | None = None) -> None:
+        """Fetch the missing files of ``commits`` (or trees), or only ``blobs`` of them, in one request."""
+        with Git(self.git_dir) as git:
+            missing = git.absent(commits)
+        wanted = missing if blobs is None else missing & blobs
+        # no negotiation, which is how git itself fetches objects of a partial clone
+        self._trying(lambda: self._fetch_ids(wanted, "-c", "fetch.negotiationAlgorithm=noop"))
+
+    def publish(self, target: Path, commits: Iterable[str]) -> None:
+        """Copy the clone with all files of ``commits`` to ``target``, atomically, with hard links for its packs if possible."""
+        self.have_blobs(commits)
+        left = shutil.ignore_patterns("*.lock", "tmp_*", "hooks")
+        with replacing_folder(target) as partial:
+            shutil.copytree(self.git_dir, partial, copy_function=_link_objects, ignore=left)
+
+    def _lacking(self, commits: Iterable[str]) -> set[str]:
+        with Git(self.git_dir) as git:
+            return git.lacking(commits)
+
+    def _fetch_ids(self, ids: Iterable[str], *settings: str) -> None:
+        """Fetch objects by id in one request, which fails if the remote lacks one of them."""
         if wanted := sorted(set(ids)):
-            # no negotiation, which is how git itself fetches objects of a partial clone
-            settings = ("-c", "fetch.negotiationAlgorithm=noop") if blobs else ()
             sent = "".join(f"{object_id}\n" for object_id in wanted)
             self._fetch(*_ONLY, "--no-write-fetch-head", "--stdin", "origin", settings=settings, sent=sent)
 
-    def _has(self, commit: str) -> bool:
-        with Git(self.git_dir) as git:
+    def _trying(self, act: Callable[[], None]) -> None:
+        """Repeat ``act`` when the remote fails."""
+        for tries_left in reversed(range(self._tries)):
             try:
-                git.resolve(commit)
+                return act()
             except RepositoryError:
-                return False
-        return True
+                if not tries_left:
+                    raise
+                time.sleep(PAUSE_SECONDS)
 
     def make(self) -> None:
         """Clone the remote."""
+        self._trying(self._make)
+
+    def _make(self) -> None:
         work = Path(tempfile.mkdtemp(dir=self.cache_dir / "tmp"))
         options = ("--quiet", "--bare", "--filter=blob:none", "--template=", "--no-hardlinks")
         try:
@@ -179,6 +216,25 @@ class Clone:
             child.end(process)
         if process.returncode != 0:
             raise RepositoryError(f"{self.address}: {one_line(errors) or 'git failed'}")
+
+
+def clone_bare(git_dir: Path, target: Path) -> None:
+    """Clone a local repository as a bare one, atomically, with hard links for its objects if possible."""
+    with replacing_folder(target) as partial:
+        command = ["git", "-c", "safe.directory=*", "clone", "--quiet", "--bare", "--template=", "--", str(git_dir), str(partial)]
+        done = subprocess.run(command, env=git_environment(), stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        if done.returncode != 0:
+            raise RepositoryError(f"{git_dir}: {one_line(done.stderr) or 'git clone failed'}")
+
+
+def _link_objects(source: str, target: str) -> None:
+    """Link objects, which never change; copy everything else."""
+    try:
+        if f"{os.sep}objects{os.sep}" not in source:
+            raise OSError
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def _configured() -> list[str]:

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,10 +134,16 @@ class Git:
                 yield object_id, int(head[2]), stdout
                 stdout.read(1)
 
-    def absent(self, tree_id: str) -> set[str]:
-        """Ids of the blobs of a tree that this partial clone lacks."""
-        command = git_command(self.git_dir, "rev-list", "--objects", "--no-object-names", "--missing=print", tree_id)
-        done = subprocess.run(command, env=reading_environment(), stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    def lacking(self, commits: Iterable[str]) -> set[str]:
+        """The commits that the repository does not have."""
+        found = ((commit, self._object(f"{commit}^{{commit}}")) for commit in dict.fromkeys(commits) if commit)
+        return {commit for commit, there in found if there is None}
+
+    def absent(self, names: Iterable[str]) -> set[str]:
+        """Ids of the blobs in the trees of commits, or in trees, that this partial clone lacks."""
+        sent = "".join(f"{name}^{{tree}}\n" for name in sorted(set(names))).encode("ascii")
+        command = git_command(self.git_dir, "rev-list", "--objects", "--no-object-names", "--missing=print", "--stdin")
+        done = subprocess.run(command, env=reading_environment(), input=sent, capture_output=True, check=False)
         if done.returncode != 0:
             raise RepositoryError(f"{self.git_dir}: {one_line(done.stderr) or 'git rev-list failed'}")
         return {line[1:] for line in done.stdout.decode("ascii").split() if line.startswith("?")}

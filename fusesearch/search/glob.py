@@ -41,7 +41,7 @@ class Glob(Tool):
         if not place.is_dir():
             raise ToolError(f"glob: {clipped(repository.virtual(place))} is not a folder; give one as path, or use read_file")
         flags = ["--files", "--null"]
-        found, complete = searches.matches(flags, searches.PATHS, self.pattern, place, repository, limits, search)
+        found, complete = searches.matches(flags, searches.PATHS, self.pattern, place, repository, search)
         rows = [Hit(virtual_path(path), path) for path, _ in found]
         if not rows and "[" in self.pattern:
             with suppress(ToolError, OutsideRootError):

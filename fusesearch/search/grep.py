@@ -52,11 +52,11 @@ class Grep(Tool):
         flags = [*self._mode_flags(limits, context), f"--regexp={self.pattern}"]
         try:
             lines = ["--crlf"] if "$" in self.pattern else []  # without it, `$` does not match before CR LF
-            found, complete = searches.matches([*lines, *flags], records, self.glob, place, repository, limits, search)
+            found, complete = searches.matches([*lines, *flags], records, self.glob, place, repository, search)
         except ToolError as error:
             if _CR not in str(error):
                 raise
-            found, complete = searches.matches(flags, records, self.glob, place, repository, limits, search)
+            found, complete = searches.matches(flags, records, self.glob, place, repository, search)
         rows = [hit for path, some in found for hit in self._rows(path, some, limits.line_chars, context)]
         if not rows:
             return searches.nothing(f"No matches for {clipped(self.pattern, 60)} in", place, self.glob, repository, complete)

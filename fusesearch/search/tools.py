@@ -78,7 +78,7 @@ class Toolbox:
             self._memory = memories.setdefault((self.limits, memory_bytes), _Memory(memory_bytes))
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
-        """Run one call. Raises only :class:`InfrastructureError`, if ripgrep is missing or cannot be started."""
+        """Run one call. Raises only :class:`InfrastructureError`, if ripgrep is missing, cannot be started or hangs."""
         try:
             request = parse_call(name, arguments, self.tools)
             outcome = self._memory.get(request)

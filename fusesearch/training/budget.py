@@ -1,4 +1,4 @@
-"""Memory, arithmetic and disk space of training and serving a model, by formulas: bytes and floating-point operations (FLOP).
+"""Memory and arithmetic of training and serving a model, by formulas: bytes and floating-point operations (FLOP).
 
 The terms follow from the architecture; the factor 1.15, the 2 GB beside it and :data:`EXPERT_COPIES` are fitted to prime-rl's
 published peaks (``benchmarks/results/BENCHMARKS.md``, early 2026), which ``tests/unit/training/test_budget.py`` holds.
@@ -101,35 +101,10 @@ def utilization(flop: float, seconds: float, gpu: str, ranks: int = 1) -> float 
     return flop / (seconds * peak * ranks) if peak else None
 
 
-def processor_flop() -> float:
-    """FLOP a second of this machine's cores in a product of float32 matrices, measured in half a second."""
-    import time
-
-    import numpy as np
-
-    size = 1024
-    matrix = np.ones((size, size), np.float32)
-    seconds = []
-    for _ in range(5):
-        start = time.perf_counter()
-        matrix @ matrix
-        seconds.append(time.perf_counter() - start)
-    return 2 * size**3 / min(seconds)
-
-
 def training_hours(model: Architecture, flop: float, peak: float) -> tuple[float, float]:
     """Fewest and most hours at the published shares of ``peak``, FLOP a second of all GPUs together."""
     low, high = PUBLISHED_MFU["experts" if model.experts else "dense"]
     return flop / (peak * high) / 3600, flop / (peak * low) / 3600
-
-
-def disk_bytes(model: Architecture) -> float:
-    """What a run of SFT and GRPO leaves on the disk at most, beside the data.
-
-    The downloaded weights (bfloat16); two checkpoints (float32), which DVC's cache has again; the trainer's saved step, weights
-    and moments, old and new at once; and three published versions for the servers.
-    """
-    return model.parameters * (2 + 2 * 2 * 4 + 2 * 12 + 3 * SERVED)
 
 
 def gib(count: float) -> float:

@@ -6,12 +6,11 @@ them.
 
 from __future__ import annotations
 
-import random
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,10 +28,11 @@ from fusesearch.training.nano.averaging import average_callback
 from fusesearch.training.nano.renaming import Names, kept_words
 from fusesearch.training.ranks import from_first_rank, rank, train_in_ranks, world_size
 from fusesearch.training.rollouts import Batch, Episodes, degenerate, reward_deviation, rollout_figures
-from fusesearch.training.served import Ahead, Policy, make
+from fusesearch.training.served import Policy, make
 from fusesearch.training.serving import Servers
-from fusesearch.training.sft import describe_checkpoint, use_flash_attention
+from fusesearch.training.sft import describe_checkpoint
 from fusesearch.training.trainer import (
+    IMPORTANCE_MAX,
     adapters,
     is_sharded,
     load_student,
@@ -49,8 +49,12 @@ from fusesearch.training.trainer import (
     trainer_arguments,
 )
 from fusesearch.training.validation import Validator, reserve
-from fusesearch.training.weights import FileWeights, OtherRank, Weights, check_publishing, folder_of
+from fusesearch.training.weights import FileWeights, check_publishing, folder_of, gathered
 
+Snapshot = Callable[[Instance], Repository]
+Tasks = Mapping[str, Instance]
+Publish = Callable[[Any, int], dict[str, float]]
+"""Brings the weights of a model after a step to what samples. Returns figures, in seconds."""
 BatchOf = Callable[[Episodes, list[str], Any], Batch]
 """The rollouts of a step: for episodes, instance ids, one per rollout, and TRL's trainer."""
 
@@ -60,7 +64,7 @@ def train_grpo(
     section: Grpo,
     instances: Path,
     checkpoint: Path,
-    snapshot: Callable[[Instance], Repository],
+    snapshot: Snapshot,
     out: Path,
     *,
     on_log: Callable[[dict[str, float]], None],
@@ -74,7 +78,7 @@ def train_grpo(
         ArtifactError: the checkpoint or the instances cannot be read.
         ConfigError: ``rollouts`` is ``vllm``, and vLLM is not installed; the machine has fewer GPUs than ``compute`` asks for.
         DataError: ``instances`` is empty, or has no more instances than ``validation`` holds out.
-        InfrastructureError: a vLLM server does not start, or does not sample from the published weights; a rank or machine died;
+        InfrastructureError: a vLLM server does not start, dies, or does not sample from the published weights; a rank died;
             all rollouts of a step errored.
     """
     import torch
@@ -85,44 +89,47 @@ def train_grpo(
         return train_in_ranks(params.compute, train_grpo, params, section, instances, checkpoint, snapshot, out, on_log=on_log)
     quiet()
     model, tokenizer = load_student(checkpoint, student_dtype(section.lora, params), params.model.matmul)
+    tasks, held_out = _tasks(params, section, instances, snapshot)
+    names = None
+    if section.renamed:
+        issues = (task.problem_statement for task in tasks.values())
+        names = Names.of(issues, tokenizer, kept_words(environment_named(params.agent.toolset)))
+    eos = tokenizer.eos_token_id
+    episodes = Episodes(params, section, tasks, snapshot, eos, names, out)
+    greedy = section.model_copy(update={"temperature": 0.0, "search": RolloutSearch()})
+    validated = Episodes(params, greedy, held_out, snapshot, eos, out=out)
+    with _sampler(params, section, model, tokenizer, out) as (sampled, publish):
+        batch_of = partial(some_scored, sampled) if sampled else None
+        rollouts = Rollouts(partial(batch_of, episodes) if batch_of else None)
+        greedy_batch_of = partial(batch_of, validated, list(held_out)) if batch_of else None
+        validator = Validator(section.validation, greedy_batch_of, out) if section.validation.every else None
+        run = Run(episodes, model, tokenizer, rollouts, validator, out / "log.jsonl", on_log)
+        trainer = _trainer(run)
+        if publish:
+            trainer.use_vllm, trainer.vllm_generation, trainer._last_loaded_step = True, VllmClient(trainer, publish), -1
+        run_training(trainer, out)
+    save_checkpoint(trainer, out)
+    known: dict[str, float] = {}
+    if not rank():
+        if validator:
+            known = {"validation_instances": len(held_out), "best_step": validator.best_step}
+            validator.finish()
+        if (trees := out / "trees").is_dir():
+            shutil.copytree(trees, out / "checkpoint" / "trees", dirs_exist_ok=True)
+        describe_checkpoint(out / "checkpoint", params)
+    return {"instances": len(tasks), "steps": trainer.state.global_step, **known, **rollouts.figures(section.group)}
+
+
+def _tasks(params: Params, section: Grpo, instances: Path, snapshot: Snapshot) -> tuple[dict[str, Instance], dict[str, Instance]]:
+    """The instances to train on and those held out, by id. Raises :class:`DataError` if there is none."""
     environment = environment_named(params.agent.toolset)
     own = (environment.own if section.judge.model else environment.trainable)(read_instances(instances))
     if not own:
         raise DataError(f"{instances} holds no instance: lower the filters or mine more")
     checked = section.validation
     parts = reserve(own, checked.prompts, params.seed) if checked.every else (own, [])
-    tasks, held_out = ({row.instance_id: row for row in pre_searched(part, snapshot, params.agent)} for part in parts)
-    issues, kept = (task.problem_statement for task in tasks.values()), kept_words(environment)
-    names = Names.of(issues, tokenizer, kept) if section.renamed else None
-    order = _order(list(tasks), section, params.seed) if section.ahead else None
-    episodes = Episodes(params, section, tasks, snapshot, tokenizer.eos_token_id, names, out)
-    greedy = section.model_copy(update={"temperature": 0.0, "search": RolloutSearch()})
-    held_out_episodes = Episodes(params, greedy, held_out, snapshot, tokenizer.eos_token_id, out=out)
-    made: AbstractContextManager[tuple[BatchOf | None, Weights | None]]
-    if rank():
-        made = nullcontext((None, OtherRank(params.model.dtype) if section.rollouts == "vllm" else None))
-    elif section.rollouts == "transformers":
-        made = _local(tokenizer)
-    else:
-        made = _served(episodes, model, tokenizer, order, out)
-    with made as (sampled, weights):
-        batch_of = partial(some_scored, sampled) if sampled else None
-        rollouts = Rollouts(partial(batch_of, episodes) if batch_of else None)
-        greedy_batch_of = partial(batch_of, held_out_episodes, list(held_out)) if batch_of else None
-        validator = Validator(checked, greedy_batch_of, out) if checked.every else None
-        trainer = _trainer(episodes, model, tokenizer, rollouts, order, out, on_log, validator)
-        if weights:
-            trainer.use_vllm, trainer.vllm_generation, trainer._last_loaded_step = True, VllmClient(trainer, weights), -1
-        run_training(trainer, out)
-    save_checkpoint(trainer, out)
-    known = {"validation_instances": len(held_out), "best_step": validator.best_step} if validator and not rank() else {}
-    if not rank():
-        if validator:
-            validator.finish()
-        if (trees := out / "trees").is_dir():
-            shutil.copytree(trees, out / "checkpoint" / "trees", dirs_exist_ok=True)
-        describe_checkpoint(out / "checkpoint", params)
-    return {"instances": len(tasks), "steps": trainer.state.global_step, **known, **rollouts.figures(section.group)}
+    training, held_out = ({row.instance_id: row for row in pre_searched(part, snapshot, params.agent)} for part in parts)
+    return training, held_out
 
 
 def some_scored(batch_of: BatchOf, episodes: Episodes, ids: list[str], trainer: Any) -> Batch:
@@ -178,15 +185,29 @@ class Rollouts:
 class VllmClient:
     """Stands in for TRL's vLLM client: TRL calls :meth:`sync_weights` before the rollouts of each step."""
 
-    def __init__(self, trainer: Any, weights: Weights) -> None:
+    def __init__(self, trainer: Any, publish: Publish) -> None:
         self.figures: dict[str, float] = {}
         self._trainer = trainer
-        self._weights = weights
+        self._publish = publish
 
     def sync_weights(self) -> None:
         """Publish the trained weights."""
         model = self._trainer.accelerator.unwrap_model(self._trainer.model)
-        self.figures = self._weights.publish(model, self._trainer.state.global_step)
+        self.figures = self._publish(model, self._trainer.state.global_step)
+
+
+def _sampler(
+    params: Params, section: Grpo, model: Any, tokenizer: Any, out: Path
+) -> AbstractContextManager[tuple[BatchOf | None, Publish | None]]:
+    """What makes the rollouts, on rank 0, and how weights reach it; None where it has them."""
+
+    def give_share(model: Any, step: int) -> dict[str, float]:
+        gathered(model, params.model.dtype)  # rank 0 publishes them
+        return {}
+
+    if rank():
+        return nullcontext((None, give_share if section.rollouts == "vllm" else None))
+    return _served(params, section, model, tokenizer, out) if section.rollouts == "vllm" else _local(tokenizer)
 
 
 @contextmanager
@@ -196,13 +217,10 @@ def _local(tokenizer: Any) -> Iterator[tuple[BatchOf, None]]:
 
 
 @contextmanager
-def _served(
-    episodes: Episodes, model: Any, tokenizer: Any, order: list[list[str]] | None, out: Path
-) -> Iterator[tuple[BatchOf, Weights]]:
+def _served(params: Params, section: Grpo, model: Any, tokenizer: Any, out: Path) -> Iterator[tuple[BatchOf, Publish]]:
     """Rollouts by vLLM servers, and the way that weights reach them, checked."""
     import torch
 
-    params, section = episodes.params, episodes.section
     out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         servers = stack.enter_context(Servers(params.compute, out / "vllm.log", torch.cuda.device_count()))
@@ -212,24 +230,14 @@ def _served(
         servers.start(weights.write(model, 0))
         check_publishing(model, tokenizer, weights, servers, section.temperature, params.model.dtype)
         policy = Policy(tokenizer, servers.addresses, servers.name, servers.max_context, weights.version)
-        planned = order if section.ahead else None
-        ahead = stack.enter_context(Ahead(episodes, policy, planned, section.group, section.ahead)) if planned else None
 
         def batch_of(asked: Episodes, ids: list[str], trainer: Any) -> Batch:
-            step = trainer.state.global_step
             servers.wake()
-            batch = ahead.take(ids, step) if ahead and asked is episodes else make(asked, ids, step, policy)
-            if not ahead:  # else they make the rollouts of the next step while this one trains
-                servers.sleep()
-            figures = {
-                **trainer.vllm_generation.figures,
-                **batch.figures,
-                "server_restarts": servers.restarts,
-                "server_external_restarts": servers.external_restarts,
-            }
-            return replace(batch, figures=figures)
+            batch = make(asked, ids, trainer.state.global_step, policy)
+            servers.sleep()
+            return replace(batch, figures={**trainer.vllm_generation.figures, **batch.figures})
 
-        yield batch_of, weights
+        yield batch_of, weights.publish
 
 
 def rollout_reward(score: list[float | None], **_: Any) -> list[float | None]:
@@ -237,31 +245,86 @@ def rollout_reward(score: list[float | None], **_: Any) -> list[float | None]:
     return score
 
 
-def _trainer(
-    episodes: Episodes,
-    model: Any,
-    tokenizer: Any,
-    rollouts: Rollouts,
-    order: list[list[str]] | None,
-    out: Path,
-    on_log: Callable[..., None],
-    validator: Validator | None,
-) -> Any:
-    import torch
+@dataclass
+class Run:
+    """What a training is made of: ``log`` is the file of its rows, ``on_log`` takes each of them."""
+
+    episodes: Episodes
+    model: Any
+    tokenizer: Any
+    rollouts: Rollouts
+    validator: Validator | None
+    log: Path
+    on_log: Callable[[dict[str, float]], None]
+    applied: Callable[[], AbstractContextManager[None]] = field(default=nullcontext)
+    """While a validation runs within it, the model has the weights that a run that ended there would leave."""
+
+    @property
+    def params(self) -> Params:
+        """All params."""
+        return self.episodes.params
+
+    @property
+    def section(self) -> Grpo:
+        """Those of GRPO."""
+        return self.episodes.section
+
+    @property
+    def trimmed(self) -> bool:
+        """Whether :mod:`~fusesearch.training.trl_trimmed` trains it, and not :mod:`~fusesearch.training.passes`."""
+        import torch
+
+        one_cpu = world_size() == 1 and not torch.cuda.is_available()
+        return one_cpu and self.section.rollouts == "transformers" and not self.section.tokens_per_pass
+
+
+def _trainer(run: Run) -> Any:
     from datasets import Dataset
-    from trl import GRPOConfig
 
     from fusesearch.training.passes import PackedGRPOTrainer
     from fusesearch.training.trl_trimmed import TrimmedGRPOTrainer
 
-    params, section = episodes.params, episodes.section
+    section, callbacks = run.section, _callbacks(run)
+    arguments = _arguments(run)
+    if section.rollouts == "vllm" and arguments.device.type == "cuda" and arguments.bf16:
+        use_flash_attention(run.model)
+    sync_once = not is_sharded() or section.lora.rank > 0  # whole gradients of all weights take 4 bytes a parameter on each GPU
+    packed = partial(
+        PackedGRPOTrainer, tokens_per_pass=section.tokens_per_pass, rows_per_pass=section.micro_batch, sync_once=sync_once
+    )
+    trainer = (TrimmedGRPOTrainer if run.trimmed else packed)(
+        model=run.model,
+        args=arguments,
+        reward_funcs=[rollout_reward],
+        rollout_func=run.rollouts,  # annotated for text prompts; message lists work too
+        train_dataset=Dataset.from_list(run.episodes.search_tasks.prompts()),
+        processing_class=run.tokenizer,
+        callbacks=callbacks,
+        peft_config=adapters(section.lora, run.params.seed),
+        optimizer_of=partial(make_optimizer, section.optimizer, section.learning_rate),
+    )
+
+    def publish() -> None:
+        if trainer.use_vllm:
+            trainer.vllm_generation.sync_weights()
+            trainer._last_loaded_step = -1 if section.averaged else trainer.state.global_step  # else TRL publishes them again
+
+    if run.validator:
+        trainer.add_callback(run.validator.callback(trainer, publish, run.applied, partial(log_row, run.log, run.on_log)))
+    return trainer
+
+
+def _arguments(run: Run) -> Any:
+    """TRL's arguments of the section, for this machine."""
+    import torch
+    from trl import GRPOConfig
+
+    params, section = run.params, run.section
     each = section.prompts_per_step * section.group // world_size()
-    one_cpu = world_size() == 1 and not torch.cuda.is_available()
-    trimmed = one_cpu and section.rollouts == "transformers" and not section.tokens_per_pass
-    micro = min(section.micro_batch, each) if trimmed else each
-    arguments = GRPOConfig(
-        **trainer_arguments(out, section, params),
-        gradient_checkpointing=recomputes(model) and not trimmed,
+    micro = min(section.micro_batch, each) if run.trimmed else each
+    return settle(GRPOConfig(
+        **trainer_arguments(run.log.parent, section, params),
+        gradient_checkpointing=recomputes(run.model) and not run.trimmed,
         max_steps=section.steps,
         per_device_train_batch_size=micro,
         gradient_accumulation_steps=each // micro,
@@ -275,61 +338,33 @@ def _trainer(
         max_completion_length=params.agent.max_context_tokens,
         logging_steps=1,
         remove_unused_columns=False,
-        shuffle_dataset=order is None,
         use_bias_correction_kl=False,  # B.3 has the plain KL term; TRL's default weights it by the importance ratio
         router_aux_loss_coef=0.0,  # nor has B.3 a loss that balances experts
         vllm_importance_sampling_correction=False,  # TRL's takes a pass of its own over the batch: the passes do it by token
-        vllm_importance_sampling_clip_max=section.importance_max,
+        vllm_importance_sampling_clip_max=IMPORTANCE_MAX,
         # of the reference policy: each rank loads it whole, and one alone does not spread it over all GPUs
         model_init_kwargs={"device_map": None} if section.kl and (torch.cuda.is_available() or world_size() > 1) else None,
-    )
+    ))  # fmt: skip
+
+
+def _callbacks(run: Run) -> list[Any]:
+    """The log, and the average of the last steps, if the section asks for it."""
+    section = run.section
 
     def figures(_: dict[str, float]) -> dict[str, float]:
-        known = validator.figures if validator else {}
-        speed = rollouts.speed(section, model.config, known.get(f"{PREFIX}seconds", 0.0))
-        return {**rollouts.figures(section.group), **speed, **known}
+        known = run.validator.figures if run.validator else {}
+        speed = run.rollouts.speed(section, run.model.config, known.get(f"{PREFIX}seconds", 0.0))
+        return {**run.rollouts.figures(section.group), **speed, **known}
 
-    log = out / "log.jsonl"
-    callbacks, applied = [log_callback(log, on_log, figures)], nullcontext
+    callbacks = [log_callback(run.log, run.on_log, figures)]
     if section.averaged:
         last = max(1, round(section.averaged * section.steps))
-        callbacks.append(average := average_callback(model, section.steps - last, out / "trainer"))
-        applied = average.applied
-    arguments = settle(arguments)
-    if section.rollouts == "vllm" and arguments.device.type == "cuda":
-        with suppress(ConfigError):  # without it, rollouts of a pass are padded
-            use_flash_attention(model, bool(arguments.bf16))
-    sync_once = not is_sharded() or section.lora.rank > 0  # whole gradients of all weights take 4 bytes a parameter on each GPU
-    packed = partial(
-        PackedGRPOTrainer, tokens_per_pass=section.tokens_per_pass, rows_per_pass=section.micro_batch, sync_once=sync_once
-    )
-    trainer = (TrimmedGRPOTrainer if trimmed else packed)(
-        model=model,
-        args=arguments,
-        reward_funcs=[rollout_reward],
-        rollout_func=rollouts,  # annotated for text prompts; message lists work too
-        train_dataset=Dataset.from_list(episodes.search_tasks.prompts([i for step in order for i in step] if order else None)),
-        processing_class=tokenizer,
-        callbacks=callbacks,
-        peft_config=adapters(section.lora, params.seed),
-        optimizer_of=partial(make_optimizer, section.optimizer, learning_rate=section.learning_rate, weight_decay=0.0),
-    )
-
-    def publish() -> None:
-        if trainer.use_vllm:
-            trainer.vllm_generation.sync_weights()
-            trainer._last_loaded_step = -1 if section.averaged else trainer.state.global_step  # else TRL publishes them again
-
-    if validator:
-        trainer.add_callback(validator.callback(trainer, publish, applied, partial(log_row, log, on_log)))
-    return trainer
+        callbacks.append(average := average_callback(run.model, section.steps - last, run.log.parent / "trainer"))
+        run.applied = average.applied
+    return callbacks
 
 
-def _order(names: list[str], section: Grpo, seed: int) -> list[list[str]]:
-    """The instance ids of each step, known beforehand: each once, then all in another order."""
-    draw = random.Random(seed)
-    drawn: list[str] = []
-    size = section.prompts_per_step
-    while len(drawn) < section.steps * size:
-        drawn += draw.sample(names, len(names))
-    return [drawn[step * size : (step + 1) * size] for step in range(section.steps)]
+def use_flash_attention(model: Any) -> None:
+    """Let rollouts of a pass follow one another in a row, without a mask, if the kernels are here; else they are padded."""
+    with suppress(ImportError, ValueError):
+        model.set_attn_implementation("flash_attention_2")

@@ -1,33 +1,34 @@
-"""Ranks, as torch.distributed calls processes that train together on this machine."""
+"""Ranks, as torch.distributed calls processes that train together on this machine; torchrun starts them."""
 
 from __future__ import annotations
 
-import logging
-import multiprocessing
+import json
 import os
-import socket
-from collections.abc import Callable
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
-from fusesearch.core.child import end_with_parent
+from fusesearch.core import child
 from fusesearch.core.config import Compute
 from fusesearch.core.cores import cores
 from fusesearch.core.errors import AGAIN, ConfigError, FusesearchError, InfrastructureError
 
-logger = logging.getLogger(__name__)
-
 T = TypeVar("T")
 Log = Callable[[dict[str, float]], None]
 Work = Callable[..., dict[str, float]]
-"""Trains and returns figures. Takes ``on_log``, which rank 0 calls for each logged step."""
+"""Trains and returns figures. Takes ``on_log``, which rank 0 calls for each logged step. A function of a module."""
 
-HOST = "127.0.0.1"
 PATIENCE = 24 * 3600
 """Seconds that ranks wait for one another: rank 0 makes rollouts meanwhile. One that dies ends all at once."""
-RANK_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-"""Environment variables by which a rank knows itself and finds the others."""
+ROW = "row: "
 
 
 def rank() -> int:
@@ -40,19 +41,20 @@ def world_size() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
-def train_in_ranks(compute: Compute, work: Work, *arguments: Any, on_log: Log) -> dict[str, float]:
-    """``work(*arguments)`` in this process, or in ``compute.ranks`` processes that train together. Returns what rank 0 returns.
+def without_ranks(variables: Mapping[str, str]) -> dict[str, str]:
+    """Environment variables for a program that is no rank, vLLM's for example, which would join the others."""
+    own = ("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+    return {key: value for key, value in variables.items() if key not in own and not key.startswith("TORCHELASTIC_")}
 
-    When a rank fails, all end.
+
+def train_in_ranks(compute: Compute, work: Work, *arguments: Any, on_log: Log) -> dict[str, float]:
+    """``work(*arguments)`` in ``compute.ranks`` processes of torchrun. Returns what rank 0 returns.
 
     Raises:
         ConfigError: the machine has fewer GPUs, or without one fewer cores, than ranks.
         InfrastructureError: a rank died. A :class:`FusesearchError` of a rank is raised as it is.
     """
-    if compute.ranks == 1:
-        return work(*arguments, on_log=on_log)
     import torch
-    from torch.multiprocessing.spawn import ProcessException, spawn
 
     gpus = torch.cuda.device_count()
     if (gpus or cores()) < compute.ranks:
@@ -60,65 +62,57 @@ def train_in_ranks(compute: Compute, work: Work, *arguments: Any, on_log: Log) -
             f"compute.ranks asks for {compute.ranks} {'GPUs' if gpus else 'cores, for want of a GPU'}: "
             f"this machine has {gpus or cores()}"
         )
-    messages = multiprocessing.get_context("spawn").SimpleQueue()
-    context = spawn(_rank, (compute.ranks, free_port(), messages, work, arguments), compute.ranks, join=False)
-    last: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "work").write_bytes(pickle.dumps((work, arguments)))
+        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={compute.ranks}"]
+        paths = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        process = child.start([*torchrun, "-m", __name__, name], env=paths, stdout=subprocess.PIPE, text=True)
+        try:
+            for line in process.stdout or ():
+                if line.startswith(ROW):
+                    on_log(json.loads(line.removeprefix(ROW)))
+                else:
+                    print(line, end="", flush=True)
+            status = process.wait()
+        finally:
+            child.end(process, seconds=20)
+        if (failed := folder / "error").exists():
+            raise pickle.loads(failed.read_bytes())  # noqa: S301 - a rank of ours wrote it
+        if status:
+            raise InfrastructureError(f"one of {compute.ranks} ranks failed, see torchrun's lines above: {AGAIN}")
+        return json.loads((folder / "figures").read_text(encoding="utf-8"))
 
-    def read() -> None:
-        while not messages.empty():
-            kind, value = messages.get()
-            if kind == "row":
-                on_log(value)
-            else:
-                last.setdefault(kind, value)
 
+def main(name: str) -> None:
+    """What torchrun runs in each rank: the work in the folder ``name``."""
+    folder = Path(name)
+    threading.Thread(target=_follow, args=[os.getppid()], daemon=True).start()
+    work, arguments = pickle.loads((folder / "work").read_bytes())  # noqa: S301 - train_in_ranks wrote it
     try:
-        while not context.join(0.2):
-            read()
-        read()
-    except ProcessException as error:
-        read()
-        if known := last.get("error"):
-            raise known from None
-        logger.warning("%s", error)
-        reason = str(error).strip().splitlines()[-1]
-        raise InfrastructureError(f"rank {error.error_index} of {compute.ranks} failed ({reason}): {AGAIN}") from None
-    finally:
-        for process in context.processes:
-            process.kill()
-    return last.get("figures", {})
-
-
-def _rank(number: int, world: int, port: int, messages: Any, work: Work, arguments: tuple[Any, ...]) -> None:
-    end_with_parent()
-    values = (number, number, world, world, HOST, port)
-    os.environ |= dict(zip(RANK_VARIABLES, map(str, values), strict=True))
-    try:
-        figures = work(*arguments, on_log=lambda row: messages.put(("row", row)))
+        figures = work(*arguments, on_log=lambda row: print(f"{ROW}{json.dumps(row)}", flush=True))
     except FusesearchError as error:
-        messages.put(("error", error))
-        raise
-    if rank() == 0:
-        messages.put(("figures", figures))
+        (folder / "error").write_bytes(pickle.dumps(error))
+        sys.exit(1)
+    if not rank():
+        (folder / "figures").write_text(json.dumps(figures), encoding="utf-8")
+
+
+def _follow(parent: int) -> None:
+    """End this process with torchrun, which puts each rank into a session of its own."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def from_first_rank(make: Callable[[], T] | None) -> T:
     """Broadcast the result of rank 0; the others pass None. They wait on the CPU: NCCL would take time of GPUs that sample."""
     import torch
 
-    group = _cpu_group() if world_size() > 1 else None
     made = [make() if make else None]
-    if group:
-        torch.distributed.broadcast_object_list(made, src=0, group=group)
-    return made[0]  # type: ignore[return-value]
-
-
-def wait_for_ranks() -> None:
-    """Return once all ranks have called this."""
-    import torch
-
     if world_size() > 1:
-        torch.distributed.barrier(group=_cpu_group())
+        torch.distributed.broadcast_object_list(made, src=0, group=_cpu_group())
+    return made[0]  # type: ignore[return-value]
 
 
 @cache
@@ -128,8 +122,5 @@ def _cpu_group() -> Any:
     return torch.distributed.new_group(backend="gloo", timeout=timedelta(seconds=PATIENCE))
 
 
-def free_port() -> int:
-    """A port of this machine that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
+if __name__ == "__main__":
+    main(sys.argv[1])

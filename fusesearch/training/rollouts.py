@@ -40,15 +40,11 @@ LOGGED = (
 
 @dataclass(frozen=True)
 class Batch:
-    """The rollouts of a step: columns as :func:`columns_of` makes them, scores, and ``figures`` for the training curve.
-
-    ``done`` is when they were made, in seconds since 1970.
-    """
+    """The rollouts of a step: columns as :func:`columns_of` makes them, scores, and ``figures`` for the training curve."""
 
     columns: dict[str, list[Any]]
     scores: list[Score]
     figures: dict[str, float] = field(default_factory=dict)
-    done: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -107,10 +103,10 @@ class Episodes:
         if not section.model or self.out is None:
             yield None
             return
-        model = load_model(section.model, section.base_url, api_key=os.environ.get(section.api_key_env))
+        model = load_model(section.model, section.base_url, api_key=os.environ.get("OPENAI_API_KEY"))
         with Journal(self.out / "verdicts.jsonl", key="key") as cache:
             try:
-                yield ModelJudge(model, rubric_named(section.rubric), cache)
+                yield ModelJudge(model, rubric_named("coreqa"), cache)
             finally:
                 await model.close()
 

@@ -1,4 +1,4 @@
-"""vLLM servers for rollouts: started, watched, restarted and stopped by the stage, or running already at given addresses.
+"""vLLM servers for rollouts: started and stopped by the stage, or running already at given addresses.
 
 vLLM runs in processes of its own, so its environment can be another one (``make serve-model``); only HTTP joins them.
 ``python -m fusesearch.training.serving CHECKPOINT`` serves a checkpoint on this machine's CPU until Ctrl-C.
@@ -9,15 +9,14 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
-import re
+import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
@@ -27,8 +26,9 @@ from fusesearch.core.config import Compute
 from fusesearch.core.errors import AGAIN, ArtifactError, ConfigError, FusesearchError, InfrastructureError
 from fusesearch.core.installation import how_to_install
 from fusesearch.core.storage import read_json
-from fusesearch.training.ranks import HOST, RANK_VARIABLES, free_port
+from fusesearch.training.ranks import without_ranks
 
+HOST = "127.0.0.1"
 ENVIRONMENT = Path(".venv-vllm/bin/python")
 """vLLM for a CPU, as ``make serve-model`` installs it."""
 NAME = "policy"
@@ -37,11 +37,6 @@ START_SECONDS = 900.0
 """How long a server may take until it answers: two minutes on two busy cores, longer for large weights."""
 CALL_SECONDS, READ_RATE = 300.0, 5e7
 """How long a server may take to change its weights: seconds, and bytes a second of a file system that many read at once."""
-WATCH_SECONDS = 2.0
-HEALTH_SECONDS = 10.0
-"""How long a health check may take."""
-SILENT_CHECKS = 6
-"""Health checks in a row without an answer after which a running server counts as hung."""
 STOP_SECONDS = 20.0
 """How long a server may take to end by itself."""
 
@@ -49,9 +44,6 @@ UTILIZATION = 0.92
 """Share of a GPU that vLLM 0.31 takes unless it is given another."""
 ALLOCATOR = "PYTORCH_CUDA_ALLOC_CONF"
 """Settings of torch's memory allocator: those of training are not for vLLM, whose sleep refuses them."""
-
-PREFIX_CACHE = re.compile(r"^vllm:prefix_cache_(hits|queries)_total\b.* (\S+)$", re.MULTILINE)
-"""A counter of ``/metrics``, one for each engine of a server."""
 
 FOR_ROLLOUTS = ("--logprobs-mode", "processed_logprobs", "--generation-config", "vllm")
 """Log-probabilities under the sampling temperature, and no defaults from the checkpoint's generation_config.json."""
@@ -112,26 +104,18 @@ def environment() -> dict[str, str]:
 
 @dataclass
 class _Server:
-    """A server at ``address``. ``gpus`` and ``process`` are those of a started one; ``lock`` is held while it changes.
-
-    ``version`` is the name of the weights that it took last.
-    """
+    """A server at ``address``; ``gpus`` and ``process`` are those of a started one."""
 
     address: str
     gpus: Sequence[int] = ()
     process: subprocess.Popen[bytes] | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    version: str | None = None
-    silent: int = 0
 
 
 class Servers:
     """The servers of ``compute``. A context manager: at its end those that it started stop.
 
-    A started server that dies or hangs is started again with the newest weights; requests meanwhile are tried again by their
-    clients. ``restarts`` counts that. ``external_restarts`` counts changes that found a server with other weights than
-    it took before: somebody else started it again. Servers at given addresses must run with :data:`FOR_ROLLOUTS` and with
-    ``VLLM_SERVER_DEV_MODE=1``, without which they cannot change their weights.
+    Servers at given addresses must run with :data:`FOR_ROLLOUTS` and with ``VLLM_SERVER_DEV_MODE=1``, without which they cannot
+    change their weights. One that dies ends the stage, which goes on from its last saved step when it is run again.
 
     With ``--enable-sleep-mode`` among the options, servers leave the memory of their GPUs to training between :meth:`sleep` and
     the next :meth:`reload`.
@@ -141,13 +125,9 @@ class Servers:
         self._compute = compute
         self._log = log
         self._weights: Path | None = None
-        self._ended = threading.Event()
-        self._failure: FusesearchError | None = None
-        self._watcher = threading.Thread(target=self._watch, name="watch-vllm", daemon=True)
-        self.restarts = self.external_restarts = 0
+        self._asleep = False
         self.name, self.max_context = NAME, 0
         self._options = server_options(compute.options)
-        self._asleep = False
         each = self._options.tensor_parallel_size
         if gpus and not compute.servers and gpus < compute.serve * each:
             raise ConfigError(f"compute.serve asks for {compute.serve * each} GPUs, and this machine has {gpus}")
@@ -170,24 +150,17 @@ class Servers:
         self._weights = weights
         if not self._compute.servers:
             for server in self._servers:
-                self._begin(server)
+                self._begin(server, weights)
             for server in self._servers:
                 self._await(server)
-            self._watcher.start()
         facts = [_facts(server.address) for server in self._servers]
         if len({name for name, _ in facts}) > 1:
             raise ConfigError(f"the servers of compute.servers serve different models: {sorted({name for name, _ in facts})}")
         self.name, self.max_context = facts[0][0], min(length for _, length in facts)
 
     def reload(self, weights: Path) -> None:
-        """Let every server change to ``weights`` where it stands; its running requests go on with them.
-
-        A started server that fails at it is started again with them. Raises :class:`InfrastructureError` if it fails again, or
-        a server at a given address fails.
-        """
+        """Let every server change to ``weights`` where it stands. Raises :class:`InfrastructureError` if one fails."""
         self._weights = weights
-        if self._failure:
-            raise self._failure
         with ThreadPoolExecutor(len(self._servers)) as pool:
             list(pool.map(self._reload, self._servers))
         self._asleep = False
@@ -196,9 +169,9 @@ class Servers:
         """Let the servers give up weights, keys and values until the next reload, where their options allow it."""
         if not self._options.enable_sleep_mode:
             return
-        self._asleep = True  # one that dies is started again by the reload: now its memory is in use
+        self._asleep = True
         for server in self._servers:
-            with server.lock, suppress(httpx2.HTTPError):
+            with suppress(httpx2.HTTPError):  # of one that died, the next reload says so
                 httpx2.post(f"{server.address}/sleep?level=2", timeout=CALL_SECONDS, trust_env=False).raise_for_status()
 
     def wake(self) -> None:
@@ -206,70 +179,29 @@ class Servers:
         if self._asleep and self._weights:
             self.reload(self._weights)
 
-    def close(self) -> None:
-        """Stop the servers that were started here."""
-        self._ended.set()
-        if self._watcher.is_alive():
-            self._watcher.join()  # it may be starting one again
-        for server in self._servers:
-            if server.process:
-                child.end(server.process, STOP_SECONDS)
-
     def __enter__(self) -> Servers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        for server in self._servers:
+            if server.process:
+                child.end(server.process, STOP_SECONDS)
 
     def _reload(self, server: _Server) -> None:
-        with server.lock:
-            assert self._weights is not None  # noqa: S101 - set by reload
-            try:
-                found = _change(server.address, self._weights, self._asleep)
-                self.external_restarts += server.version not in (None, found)
-                server.version = self._weights.name
-            except httpx2.HTTPError as error:
-                if server.process is None:
-                    raise InfrastructureError(
-                        f"{server.address} does not take new weights ({_reason(error)}): start vLLM there with "
-                        f"VLLM_SERVER_DEV_MODE=1 and the same model, then {AGAIN}"
-                    ) from None
-                self._restart(server)
+        assert self._weights is not None  # noqa: S101 - set by reload
+        try:
+            _change(server.address, self._weights, self._asleep)
+        except httpx2.HTTPError as error:
+            then = f"see {self._log}" if server.process else "start vLLM there with VLLM_SERVER_DEV_MODE=1 and the same model"
+            raise InfrastructureError(
+                f"{server.address} does not take new weights ({_reason(error)}): {then}, then {AGAIN}"
+            ) from None
 
-    def _watch(self) -> None:
-        while not self._ended.wait(WATCH_SECONDS):
-            for server in self._servers:
-                if not server.lock.acquire(blocking=False):
-                    continue  # it is changing its weights
-                try:
-                    if not self._asleep and not self._is_well(server) and not self._ended.is_set():
-                        self._restart(server)
-                except FusesearchError as error:
-                    self._failure = error
-                    return
-                finally:
-                    server.lock.release()
-
-    def _is_well(self, server: _Server) -> bool:
-        if server.process is None or server.process.poll() is not None:
-            return False
-        server.silent = 0 if _answers(server.address, seconds=HEALTH_SECONDS) else server.silent + 1
-        return server.silent < SILENT_CHECKS
-
-    def _restart(self, server: _Server) -> None:
-        self.restarts += 1
-        if server.process:
-            child.end(server.process, STOP_SECONDS)
-        server.version = None
-        self._begin(server)
-        self._await(server)
-
-    def _begin(self, server: _Server) -> None:
-        assert self._weights is not None  # noqa: S101 - set by start
+    def _begin(self, server: _Server, weights: Path) -> None:
         port = int(server.address.rpartition(":")[2])
-        line = command(self._weights, name=NAME, port=port, gpu=bool(server.gpus))
-        others = {key: value for key, value in os.environ.items() if key not in (*RANK_VARIABLES, ALLOCATOR)}
-        settings = {**others, "VLLM_SERVER_DEV_MODE": "1", **environment()}
+        line = command(weights, name=NAME, port=port, gpu=bool(server.gpus))
+        settings = {**without_ranks(os.environ), "VLLM_SERVER_DEV_MODE": "1", **environment()}
+        settings.pop(ALLOCATOR, None)
         if server.gpus:
             visible = os.environ.get("CUDA_VISIBLE_DEVICES")
             names = visible.split(",") if visible else [str(gpu) for gpu in range(max(server.gpus) + 1)]
@@ -277,20 +209,18 @@ class Servers:
         with self._log.open("ab") as log:
             options = (*FOR_ROLLOUTS, QUIET, *self._compute.options)
             server.process = child.start([*line, *options], stdout=log, stderr=log, env=settings)
-        server.silent = 0
 
     def _await(self, server: _Server) -> None:
         started = time.monotonic()
         assert server.process is not None  # noqa: S101 - set by _begin
-        while not _answers(server.address, seconds=5):
+        while not _answers(server.address):
             ended = server.process.poll() is not None
             if ended or time.monotonic() - started > START_SECONDS:
                 lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or [""]
                 says = next((line for line in reversed(lines) if "Error" in line), lines[-1])[-300:]
                 what = "ended" if ended else f"did not answer within {START_SECONDS:g} s"
                 raise InfrastructureError(f"vLLM at {server.address} {what} ({says}): see {self._log}, then {AGAIN}")
-            if self._ended.wait(0.2):
-                return
+            time.sleep(0.2)
 
 
 def server_options(options: Sequence[str]) -> argparse.Namespace:
@@ -309,26 +239,16 @@ def server_options(options: Sequence[str]) -> argparse.Namespace:
         raise ConfigError(f"compute.options: {error}") from None
 
 
-def _change(address: str, weights: Path, slept: bool) -> str:
-    """Change a server's weights in place, and return the name of those it had. ``slept``: it may be asleep.
-
-    Running requests wait meanwhile and keep the keys and values of their past.
-    """
+def _change(address: str, weights: Path, slept: bool) -> None:
+    """Change a server's weights in place. ``slept``: it may be asleep. No request runs meanwhile: the trainer calls this."""
     seconds = CALL_SECONDS + sum(path.stat().st_size for path in weights.glob("*.safetensors")) / READ_RATE
     with httpx2.Client(base_url=address, timeout=seconds, trust_env=False) as client:
-        found = client.get("/weight_info").raise_for_status().json()["weight_version"]
         if slept:
             client.post("/wake_up?tags=weights").raise_for_status()
-        try:
-            client.post("/pause", params={"mode": "keep", "clear_cache": "false"}).raise_for_status()
-            body = {"method": "reload_weights", "kwargs": {"weights_path": str(weights)}}
-            client.post("/collective_rpc", json=body).raise_for_status()
-            if slept:
-                client.post("/wake_up?tags=kv_cache").raise_for_status()
-            client.post("/update_weight_version", json={"new_version": weights.name}).raise_for_status()
-        finally:
-            client.post("/resume").raise_for_status()
-    return str(found)
+        body = {"method": "reload_weights", "kwargs": {"weights_path": str(weights)}}
+        client.post("/collective_rpc", json=body).raise_for_status()
+        if slept:
+            client.post("/wake_up?tags=kv_cache").raise_for_status()
 
 
 def _facts(address: str) -> tuple[str, int]:
@@ -341,21 +261,17 @@ def _facts(address: str) -> tuple[str, int]:
         raise InfrastructureError(f"no vLLM server answers at {address} ({_reason(error)})") from None
 
 
-def prefix_cache(addresses: Sequence[str]) -> tuple[float, float]:
-    """Prompt tokens that vLLM's servers found in their prefix caches, and all, since they started; 0 where one does not say."""
-    counts = {"hits": 0.0, "queries": 0.0}
-    for address in addresses:
-        with suppress(httpx2.HTTPError):
-            text = httpx2.get(f"{address}/metrics", timeout=HEALTH_SECONDS, trust_env=False).raise_for_status().text
-            for name, value in PREFIX_CACHE.findall(text):
-                counts[name] += float(value)
-    return counts["hits"], counts["queries"]
-
-
-def _answers(address: str, seconds: float) -> bool:
+def _answers(address: str) -> bool:
     with suppress(httpx2.HTTPError):
-        return httpx2.get(f"{address}/health", timeout=seconds, trust_env=False).is_success
+        return httpx2.get(f"{address}/health", timeout=5, trust_env=False).is_success
     return False
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
 
 
 def _reason(error: Exception) -> str:

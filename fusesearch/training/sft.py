@@ -11,8 +11,8 @@ from typing import Any
 
 from fusesearch.agents.conversation import as_text, messages_of, reads_back
 from fusesearch.agents.models.chat import training_ids
-from fusesearch.core.config import Params, Sft, as_recorded
-from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.core.config import Params, Sft
+from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Trajectory
 from fusesearch.core.storage import read_trajectories, write_json
 from fusesearch.evaluation.environments import environment_named
@@ -42,9 +42,9 @@ def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> 
 
     Raises:
         ArtifactError: the base checkpoint or the trajectories cannot be read.
-        ConfigError: the machine has fewer GPUs than ``compute.ranks``, or no flash attention for ``sft.padding_free``.
+        ConfigError: the machine has fewer GPUs than ``compute.ranks``.
         DataError: no trajectory fits into ``sft.max_length``.
-        InfrastructureError: a rank or machine died.
+        InfrastructureError: a rank died.
     """
     if world_size() < params.compute.ranks:
         return train_in_ranks(params.compute, train_sft, params, trajectories, out, on_log=on_log)
@@ -58,9 +58,19 @@ def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> 
 
 
 def fit(
-    model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], section: Sft, params: Params, out: Path, on_log: Log
+    model: Any,
+    tokenizer: Any,
+    rows: list[dict[str, list[int]]],
+    section: Sft,
+    params: Params,
+    out: Path,
+    on_log: Log,
+    bfloat16: bool | None = None,
 ) -> dict[str, float]:
-    """Train ``model`` on rows of ``input_ids`` and ``labels``; writes ``out/checkpoint`` and ``out/log.jsonl``."""
+    """Train ``model`` on rows of ``input_ids`` and ``labels``; writes ``out/checkpoint`` and ``out/log.jsonl``.
+
+    ``bfloat16`` is as in :func:`~fusesearch.training.trainer.trainer_arguments`.
+    """
     import torch
     from datasets import Dataset
     from trl import SFTConfig
@@ -69,22 +79,18 @@ def fit(
 
     per_rank = section.batch_size // world_size()
     arguments = SFTConfig(
-        **trainer_arguments(out, section, params),
+        **trainer_arguments(out, section, params, bfloat16),
         gradient_checkpointing=recomputes(model),
         num_train_epochs=section.epochs,
         per_device_train_batch_size=min(section.micro_batch, per_rank),
         gradient_accumulation_steps=max(1, per_rank // section.micro_batch),
         train_sampling_strategy="group_by_length",
-        weight_decay=section.weight_decay,
         lr_scheduler_type="cosine",
         warmup_steps=section.warmup_ratio,
         max_length=None,  # of rows that TRL prepares, and these are
-        padding_free=section.padding_free,
         dataset_kwargs={"skip_prepare_dataset": True},
         logging_steps=10,
     )
-    if section.padding_free and arguments.device.type == "cuda":
-        use_flash_attention(model, bool(arguments.bf16))
     trainer = TrimmedSFTTrainer(
         model=model,
         args=settle(arguments),
@@ -92,9 +98,7 @@ def fit(
         processing_class=tokenizer,
         callbacks=[log_callback(out / "log.jsonl", on_log, _speed([len(row["input_ids"]) for row in rows], model.config))],
         peft_config=adapters(section.lora, params.seed),
-        optimizer_of=partial(
-            make_optimizer, section.optimizer, learning_rate=section.learning_rate, weight_decay=section.weight_decay
-        ),
+        optimizer_of=partial(make_optimizer, section.optimizer, section.learning_rate),
     )
     result = run_training(trainer, out)
     save_checkpoint(trainer, out)
@@ -121,24 +125,6 @@ def _speed(lengths: list[int], config: Any) -> Callable[[dict[str, float]], dict
         return throughput(lengths, now - before, config, tokens=has - had)
 
     return figures
-
-
-def use_flash_attention(model: Any, half: bool) -> None:
-    """Let ``model`` keep apart the trajectories of a row without a mask; ``half``: it computes in bfloat16.
-
-    Other kernels keep them apart, too, but by a mask as large as the square of the row's length, which is for a CPU and tests.
-    Raises :class:`ConfigError` where flash attention cannot be had.
-    """
-    if not half:
-        raise ConfigError("sft.padding_free needs bfloat16 on a GPU: set model.dtype, or sft.padding_free to false")
-    try:
-        model.set_attn_implementation("flash_attention_2")
-    except (ImportError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ConfigError(
-            f"sft.padding_free needs flash attention on a GPU ({reason}): `pip install kernels`, which gets it from the hub, or "
-            "`pip install flash-attn`; or set sft.padding_free to false"
-        ) from None
 
 
 def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> tuple[list[dict[str, list[int]]], int]:
@@ -177,4 +163,6 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
 
 def describe_checkpoint(checkpoint: Path, params: Params) -> None:
     """Write ``fusesearch.json``: the tool limits and loop settings this checkpoint was trained with."""
-    write_json(checkpoint / "fusesearch.json", {"tools": as_recorded(params.tools), "agent": as_recorded(params.agent)})
+    write_json(
+        checkpoint / "fusesearch.json", {name: getattr(params, name).model_dump(mode="json") for name in ("tools", "agent")}
+    )

@@ -24,7 +24,7 @@ from fusesearch.core.config import Params, Synthesize, Teacher
 from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.core.storage import Journal, Progress, silent
-from fusesearch.localizers.answerers.lexical import LexicalAnswers
+from fusesearch.localizers.answerers.scripted import LexicalAnswers
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.localizers.lexical.localizer import LexicalModel, plan_for
 from fusesearch.localizers.reposearcher.lexical import RepoSearcherTeacher
@@ -34,6 +34,8 @@ from fusesearch.training.served import served
 
 PASSES = 2
 """Attempts per candidate before it is reported as errored."""
+TEMPERATURE = 0.7
+"""Of the teacher."""
 
 
 @dataclass(frozen=True)
@@ -141,14 +143,14 @@ class _Teacher:
         self._model = model
 
     async def episode(self, candidate: Candidate, opened: Callable[[str], Repository]) -> tuple[Candidate, Trajectory]:
-        agent, teacher = self.params.agent, self.params.teacher
+        agent = self.params.agent
         episode = make_episode(
             candidate.instance,
             opened(candidate.instance.instance_id),
             self._model or _scripted(candidate, self.params),
             agent,
             self.params.tools,
-            Sampling(temperature=teacher.temperature, max_new_tokens=agent.max_new_tokens, seed=candidate.seed),
+            Sampling(temperature=TEMPERATURE, max_new_tokens=agent.max_new_tokens, seed=candidate.seed),
             localizer="lexical" if self._model is None else "fusesearch",
             guidance=candidate.guidance,
         )
@@ -166,7 +168,7 @@ def _scripted(candidate: Candidate, params: Params) -> Model:
         return RepoSearcherTeacher(turns, candidate.answers or ANSWERS)
     if candidate.instance.question:
         return LexicalAnswers(params.agent.model_copy(update={"max_calls_per_turn": candidate.guidance}), params.tools)
-    plan = plan_for(params.tools, params.agent)
+    plan = plan_for(params.agent)
     turns = min(candidate.turns or plan.turns, plan.turns)
     return LexicalModel(candidate.guidance, replace(plan, functions=candidate.answers or plan.functions, turns=turns))
 
@@ -179,7 +181,7 @@ def _asked(teacher: Teacher, params: Params, out: Path) -> Iterator[Callable[[],
     elif not teacher.model:
         raise ConfigError("teacher.localizer is 'model', so teacher.model must be set in params.yaml, and teacher.base_url too")
     elif teacher.base_url:
-        yield lambda: load_model(teacher.model, teacher.base_url, api_key=os.environ.get(teacher.api_key_env))
+        yield lambda: load_model(teacher.model, teacher.base_url, api_key=os.environ.get("OPENAI_API_KEY"))
     else:
         with served(teacher.model, params.compute, out, params.model.dtype) as policy:
             if (form := unreadable_calls(policy.tokenizer)) and params.agent.prompt == "full":

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,12 @@ from fusesearch.training.budget import LARGE, training_flop, utilization
 from fusesearch.training.ranks import PATIENCE, rank, world_size
 
 logger = logging.getLogger(__name__)
+
+ALPHA = 32
+"""What adapters are scaled by: they count ALPHA / rank."""
+WEIGHT_DECAY = 0.0
+IMPORTANCE_MAX = 2.0
+"""Most that a token counts by the ratio of its probabilities, the trained policy's to that of the servers that sampled it."""
 
 
 def is_sharded() -> bool:
@@ -95,12 +101,14 @@ def recomputes(model: Any) -> bool:
     return sum(parameter.numel() for parameter in model.parameters()) >= LARGE
 
 
-def trainer_arguments(out: Path, section: Sft | Grpo, params: Params) -> dict[str, Any]:
-    """Arguments that both trainers take, for this machine's hardware."""
+def trainer_arguments(out: Path, section: Sft | Grpo, params: Params, bfloat16: bool | None = None) -> dict[str, Any]:
+    """Arguments that both trainers take, for this machine's hardware.
+
+    ``bfloat16``: whether passes compute in it; None: on a GPU whose ``model.dtype`` it is.
+    """
     import torch
 
     gpu = torch.cuda.is_available()
-    precision = section.precision or (params.model.dtype if gpu else "float32")
     return {
         "output_dir": str(out / "trainer"),
         "learning_rate": section.learning_rate,
@@ -109,7 +117,7 @@ def trainer_arguments(out: Path, section: Sft | Grpo, params: Params) -> dict[st
         "seed": params.seed,
         "data_seed": params.seed,
         "use_cpu": not gpu,
-        "bf16": precision == "bfloat16",
+        "bf16": gpu and params.model.dtype == "bfloat16" if bfloat16 is None else bfloat16,
         "ddp_find_unused_parameters": False,
         # threads share the state of the random numbers, and nothing draws any in a pass
         "gradient_checkpointing_kwargs": {"use_reentrant": False, "preserve_rng_state": False},
@@ -146,19 +154,19 @@ def adapters(lora: Lora, seed: int) -> Any:
     from transformers import set_seed
 
     set_seed(seed)
-    return LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules="all-linear", task_type="CAUSAL_LM")
+    return LoraConfig(r=lora.rank, lora_alpha=ALPHA, target_modules="all-linear", task_type="CAUSAL_LM")
 
 
-def make_optimizer(name: str, model: Any, learning_rate: float, weight_decay: float) -> Any:
+def make_optimizer(name: str, learning_rate: float, model: Any) -> Any:
     """``muon`` or ``adamw`` over all trainable parameters of ``model``."""
     import torch
 
     from fusesearch.training.nano.muon import MuonAdamW
 
     if name == "muon":
-        return MuonAdamW(model, learning_rate, weight_decay)
+        return MuonAdamW(model, learning_rate, WEIGHT_DECAY)
     trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    return torch.optim.AdamW(trainable, lr=learning_rate, weight_decay=weight_decay, betas=(0.9, 0.95))
+    return torch.optim.AdamW(trainable, lr=learning_rate, weight_decay=WEIGHT_DECAY, betas=(0.9, 0.95))
 
 
 def student_dtype(lora: Lora, params: Params) -> str:
@@ -211,16 +219,11 @@ def write_weights(trainer: Any, folder: Path) -> None:
     trainer.processing_class.save_pretrained(folder)
 
 
-def weight_sizes(model: Any) -> dict[str, int]:
-    """Number of values of each tensor that a checkpoint of ``model`` has, by its name there."""
-    return {_name(name): value.numel() for name, value in model.state_dict().items() if ".lora_" not in name}
-
-
-def whole_weights(model: Any, dtype: Any, own: Container[str] | None = None) -> dict[str, Any]:
+def whole_weights(model: Any, dtype: Any) -> dict[str, Any]:
     """The weights as a checkpoint has them, on the CPU, as ``dtype``: shards of the ranks put together, adapters merged.
 
-    All ranks must call it. A rank gets those named in ``own``; without it, rank 0 gets all and the others none. A tensor at a
-    time is whole on a GPU. Tied weights are copies, not one tensor.
+    All ranks must call it; rank 0 gets all and the others none. A tensor at a time is whole on a GPU. Tied weights are copies,
+    not one tensor.
     """
     from torch.distributed.tensor import DTensor
 
@@ -238,7 +241,7 @@ def whole_weights(model: Any, dtype: Any, own: Container[str] | None = None) -> 
             config = model.peft_config["default"]
             first, second = (whole(name.replace("base_layer", f"lora_{part}.default")) for part in "AB")
             value = value.float() + (config.lora_alpha / config.r) * (second.float() @ first.float())
-        if not rank() if own is None else _name(name) in own:
+        if not rank():
             weights[_name(name)] = value.to("cpu", dtype, copy=True)
     return weights
 

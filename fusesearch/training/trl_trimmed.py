@@ -77,7 +77,7 @@ class TrimmedSFTTrainer(OwnOptimizer, SFTTrainer):
     ) -> Any:
         """The summed loss of the micro-batch's tokens over the tokens of the whole batch."""
         loss_of = super().compute_loss
-        if return_outputs or num_items_in_batch is None or self.padding_free or not _is_one_cpu(self):
+        if return_outputs or num_items_in_batch is None or not _is_one_cpu(self):
             return loss_of(model, inputs, return_outputs, num_items_in_batch)
         rows = [
             {name: value[row : row + 1, mask.bool()] for name, value in inputs.items()}

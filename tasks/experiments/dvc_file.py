@@ -16,9 +16,9 @@ import yaml
 
 from fusesearch.core.config import Params, load_params
 from fusesearch.core.storage import write_text
+from tasks.code import code_file
 from tasks.experiments.plan import nodes_of, plan
 from tasks.experiments.spec import experiment_names, load_experiment
-from tasks.running.deps import code_of
 from tasks.running.node import Node, node_file
 from tasks.running.places import EXPERIMENTS
 from tasks.stages import STAGES
@@ -43,8 +43,9 @@ def write_dvc_files() -> None:
 
 
 def all_nodes(params: Params) -> list[Node]:
-    """The nodes of all experiments, by id, without the main pipeline's."""
-    rows = (row for name in experiment_names() for row in plan(load_experiment(name), params))
+    """The nodes of all experiments that are not finished, by id, without the main pipeline's."""
+    unfinished = (row for row in map(load_experiment, experiment_names()) if not row.finished)
+    rows = (row for experiment in unfinished for row in plan(experiment, params))
     return sorted((node for node in nodes_of(rows) if node.id), key=lambda node: node.id)
 
 
@@ -69,7 +70,7 @@ def _template(stage: str, reads: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     do = {
         "wdir": "..",
         "cmd": f"python -m flows.run {stage} --node=${{key}}",
-        "deps": [*(f"${{item[{number}]}}" for number in range(*counts)), *(path.as_posix() for path in code_of(stage))],
+        "deps": [*(f"${{item[{number}]}}" for number in range(*counts)), code_file(stage).as_posix()],
         "params": [{node_file("${key}").as_posix(): list(STAGES[stage].params)}],
         "outs": [f"artifacts/nodes/${{key}}/{path.name}" for path in Node(stage=stage).outputs],
     }

@@ -1,4 +1,4 @@
-"""From the runs of an experiment to its results: figures of arms, differences, claims, power."""
+"""From the runs of an experiment to its results: figures of arms, differences, claims."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ from pathlib import Path
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import ArtifactError
 from fusesearch.evaluation.metrics import metric_named
-from fusesearch.evaluation.power import plan
-from fusesearch.evaluation.statistics import LEVEL, Difference, Measured, Seeds, compare, difference, measure
-from fusesearch.reporting.experiment.results import ArmResult, Figure, PowerResult, Results, TurnCalls
+from fusesearch.evaluation.statistics import Difference, Measured, Seeds, compare, measure
+from fusesearch.reporting.experiment.results import ArmResult, Figure, Results, TurnCalls
 from fusesearch.reporting.inputs import calls_by_index
 from tasks.experiments.outcome import ArmRun, scores_digest
 from tasks.experiments.paper import Paper, is_ordered, paper_figures
 from tasks.experiments.spec import Experiment
-from tasks.experiments.verdicts import F1, judge, summarize
+from tasks.experiments.verdicts import judge, summarize
 from tasks.running.record import revision
-
-TARGET = 0.05
-"""The difference an experiment should detect: five points of a share such as F1, a twentieth of any other figure."""
 
 DIGITS = 6
 PARAMS = Path("params.yaml")
@@ -37,8 +33,7 @@ def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()
     paper = paper_figures(experiment, root)
     arms = [_arm(experiment, arm, scores[arm], paper, runs) for arm in experiment.arms]
     differences = _differences(experiment, scores, paper)
-    power = _power(experiment, scores)
-    claims = judge(experiment, differences, power)
+    claims = judge(experiment, differences)
     known = revision()
     return Results(
         experiment=experiment.name,
@@ -60,7 +55,6 @@ def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()
         arms=arms,
         differences=differences,
         claims=claims,
-        power=power,
         missing=[f"{arm.name} seed {seed}" for arm in arms for seed in arm.missing_seeds],
         other_instances=_other_instances(runs),
     )
@@ -134,50 +128,6 @@ def _beside(row: Difference, paper: Paper) -> Difference:
             "agrees": row.estimate * printed > 0 if printed and is_ordered(row.metric) else None,
         }
     )
-
-
-def _power(experiment: Experiment, scores: Scores) -> list[PowerResult]:
-    """Power for the pairs that claims compare, in the primary metric and in F1.
-
-    If claims name a pair in both orders, the claim in that metric decides. The level is the one at which Holm's correction tests
-    the smallest p of the claims.
-    """
-    level = LEVEL / max(1, len(experiment.claims))
-    rows = []
-    for metric in dict.fromkeys((experiment.primary, *(name for name in experiment.metrics if name == F1))):
-        claims = sorted(experiment.claims, key=lambda claim: claim.metric == metric)
-        pairs = {frozenset((claim.better, claim.than)): (claim.better, claim.than) for claim in claims}
-        rows += [_power_of(metric, first, second, scores, level) for first, second in pairs.values()]
-    return [row for row in rows if row]
-
-
-def _power_of(metric: str, first: str, second: str, scores: Scores, level: float) -> PowerResult | None:
-    own = difference(scores[first], scores[second], metric_named(metric).statistic)
-    if own is None or own.spread is None:
-        return None
-    target = _target(metric, scores[second])
-    planned = plan(own.spread, target, alpha=level)
-    deviations = {f"sd_{name}": round(value**0.5, DIGITS) for name, value in planned.variances.named().items()}
-    return PowerResult(
-        metric=metric,
-        first=first,
-        second=second,
-        seeds=own.seeds,
-        instances=own.instances,
-        detectable={seeds: round(value, DIGITS) for seeds, value in planned.detectable.items()},
-        level=round(level, DIGITS),
-        target=round(target, DIGITS),
-        needed=planned.needed,
-        needed_cautious=planned.needed_cautious,
-        lower_bound=planned.lower_bound,
-        **deviations,
-    )
-
-
-def _target(metric: str, baseline: Seeds) -> float:
-    of = metric_named(metric)
-    known = None if of.percent or metric == "reward" else measure(baseline, of.statistic)
-    return TARGET * abs(known.estimate) if known and known.estimate else TARGET
 
 
 def _rounded(value: float | None) -> float | None:

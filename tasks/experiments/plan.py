@@ -16,7 +16,6 @@ from fusesearch.core.overrides import override
 from fusesearch.evaluation.results import TRAJECTORIES
 from tasks.experiments.spec import Experiment
 from tasks.running.node import Node
-from tasks.running.places import MAIN
 from tasks.stages import STAGES, TRAINED
 
 
@@ -69,25 +68,20 @@ def nodes_of(plans: Iterable[ArmPlan]) -> list[Node]:
 
 def built_on(node: Node, params: Params) -> list[str]:
     """Names of the nodes that a node builds on directly. ``params`` are the main pipeline's."""
-    ups = upstream(node.stage, node.params or params)
+    ups = STAGES[node.stage].upstream(node.params or params)
     return [node.origins[stage].name if stage in node.origins else stage for stage in ups]
-
-
-def upstream(stage: str, params: Params) -> list[str]:
-    """The stages whose outputs a stage reads under these params."""
-    return list(dict.fromkeys(name.partition(".")[0] for name in STAGES[stage].reads(params) if name in MAIN))
 
 
 def ids(stage: str, params: Params) -> dict[str, str]:
     """The ids of ``stage`` and of all stages it builds on under these params, in pipeline order."""
-    ups = {stage: upstream(stage, params)}
+    ups = {stage: STAGES[stage].upstream(params)}
     for name in reversed(STAGES):
         for up in ups.get(name, ()):
-            ups.setdefault(up, upstream(up, params))
+            ups.setdefault(up, STAGES[up].upstream(params))
     found: dict[str, str] = {}
     for name in STAGES:
         if name in ups:
-            values = STAGES[name].values(params, recorded=True)
+            values = STAGES[name].values(params)
             found[name] = f"{name}-{digest(name, values, {up: found[up] for up in ups[name]})[:8]}"
     return found
 
@@ -110,6 +104,6 @@ def _arm(arm: str, seed: int, subject: Subject, params: Params, base: Params, sh
             nodes[stage] = Node(stage=stage)
             continue
         read = override(base, STAGES[stage].values(own), name)
-        origins = {up: folder for up in upstream(stage, own) if (folder := nodes[up].folder)}
+        origins = {up: folder for up in STAGES[stage].upstream(own) if (folder := nodes[up].folder)}
         nodes[stage] = Node(stage=stage, id=name, params=read, origins=origins)
     return ArmPlan(arm, seed, cell, nodes)

@@ -22,12 +22,12 @@ from fusesearch.core.errors import ArtifactError
 from fusesearch.core.storage import write_csv, write_json, write_text
 from fusesearch.reporting.curves import over_seeds, read_curve
 from fusesearch.reporting.experiment.figures import check_figures, draw
-from fusesearch.reporting.experiment.pages import page
+from fusesearch.reporting.experiment.pages import overview, page
 from fusesearch.reporting.experiment.results import PAGE, RESULTS, Results, read_results
 from tasks.experiments.measuring import measured
 from tasks.experiments.outcome import ArmRun
-from tasks.experiments.spec import Experiment
-from tasks.running.places import experiment_files
+from tasks.experiments.spec import Experiment, experiment_names
+from tasks.running.places import EXPERIMENTS, experiment_files
 from tasks.stages import TRAINED
 
 
@@ -49,6 +49,13 @@ def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path |
     write_text(out / PAGE, page(results, TRAINED).render("md"))
     write_json(out / RESULTS, results.model_dump(mode="json"))
     return results
+
+
+def write_overview(root: Path = EXPERIMENTS) -> Path:
+    """Write ``RESULTS.md`` over all experiments that have results. Returns its path."""
+    every = [root / name for name in experiment_names(root) if (root / name / RESULTS).exists()]
+    write_text(root / PAGE, overview([read_results(folder) for folder in every]))
+    return root / PAGE
 
 
 def _curves(experiment: Experiment, runs: Sequence[ArmRun]) -> list[dict[str, Any]]:

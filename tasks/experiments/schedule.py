@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from fusesearch.core.config import Params, load_params
-from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.core.errors import ConfigError
 from fusesearch.evaluation.metrics import metric_named
 from fusesearch.reporting.experiment.figures import check_figures
 from fusesearch.reporting.experiment.results import RESULTS, read_results
@@ -21,7 +20,7 @@ from tasks.experiments.outcome import ArmRun, outcomes, scores_digest
 from tasks.experiments.paper import paper_figures
 from tasks.experiments.plan import ArmPlan, built_on, nodes_of, plan
 from tasks.experiments.spec import FILE, Experiment
-from tasks.running.dvc_command import LOCK_DAMAGED
+from tasks.running.dvc_command import up_to_date
 from tasks.running.node import Node
 from tasks.running.places import STATE
 from tasks.stages import STAGES
@@ -32,8 +31,6 @@ LOG_BYTES = 20_000
 
 TASK_BYTES = 3_000_000_000
 """Memory of one task besides its model: PyTorch, the trainer, a batch of nano's episodes."""
-
-_COUNTS = re.compile(r"(\d+) of (\d+)\s*$", re.M)
 
 
 @dataclass
@@ -58,9 +55,11 @@ class ExperimentTask:
 def check(experiment: Experiment, seeds: Sequence[int] | None = None) -> None:
     """Find mistakes that would otherwise fail only when results are written, after hours.
 
-    Raises :class:`ConfigError` for a seed that the experiment lacks, an unknown metric or figure, or a row that the paper's
-    table lacks, :class:`ArtifactError` if the table is missing.
+    Raises :class:`ConfigError` for an experiment that is finished, a seed that it lacks, an unknown metric or figure, or a row
+    that the paper's table lacks, :class:`ArtifactError` if the table is missing.
     """
+    if experiment.finished:
+        raise ConfigError(f"{experiment.name} is finished: its params and code are those of `git checkout {experiment.finished}`")
     if unknown := set(seeds or []) - set(experiment.seeds):
         path = experiment.folder / FILE
         raise ConfigError(f"seed {', '.join(map(str, sorted(unknown)))} is not among the seeds of {path}: add it there")
@@ -134,32 +133,6 @@ def with_dependents(tasks: Iterable[ExperimentTask], names: Container[str]) -> s
     return found
 
 
-def up_to_date() -> set[str]:
-    """Names of the nodes and of the main pipeline's stages whose own inputs and outputs DVC finds unchanged.
-
-    Runs that another process is making are left out. Raises :class:`DataError` if DVC cannot read its files.
-    """
-    from dvc.exceptions import DvcException
-    from dvc.lock import LockError
-    from dvc.repo import Repo
-    from dvc.rwlock import RWLockFileCorruptedError, RWLockFileFormatError
-
-    found = set()
-    try:
-        with Repo(_wait_for_lock=True) as repo, repo.lock:
-            for stage in repo.index.stages:
-                try:
-                    if not stage.status():
-                        found.add(stage.name.rpartition("@")[2])
-                except LockError:  # another process runs it
-                    continue
-    except (RWLockFileCorruptedError, RWLockFileFormatError, UnicodeDecodeError):
-        raise DataError(LOCK_DAMAGED) from None
-    except DvcException as error:
-        raise DataError(f"DVC: {' '.join(str(error).split())}") from None
-    return found
-
-
 @contextmanager
 def experiments_lock(wait: bool = False) -> Iterator[None]:
     """Allow one process at a time to run experiments in this working copy. The same process may enter again.
@@ -190,20 +163,8 @@ def workers_for(params: Params) -> int:
     return max(1, min(2, os.cpu_count() or 1, psutil.virtual_memory().available // needed))
 
 
-def duration(seconds: float) -> str:
-    """``2 h 05 min``."""
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min" if minutes else f"{seconds:.0f} s"
-
-
 def end_of(log: Path) -> str:
     """The last lines of a log."""
     with log.open("rb") as handle:
         handle.seek(max(0, log.stat().st_size - LOG_BYTES))
         return handle.read().decode("utf-8", errors="replace")
-
-
-def counts_in(text: str) -> tuple[int, int] | None:
-    """The last ``12 of 50`` that a stage printed."""
-    found = _COUNTS.findall(text)
-    return (int(found[-1][0]), int(found[-1][1])) if found else None

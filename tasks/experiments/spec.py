@@ -64,6 +64,7 @@ class PaperTable(Section):
     table: str = Field(description="file in experiments/reference")
     where: dict[str, str] = Field(default_factory=dict, description="columns that select the rows for all arms")
     caption: str = ""
+    finished: str = Field("", description="the tag at which its code and params are; such an experiment is not run again")
     notes: list[str] = Field(default_factory=list, description="what to know about the table before comparing, a sentence each")
 
 
@@ -74,13 +75,14 @@ class Experiment(Section):
     title: str
     question: str
     hypothesis: str
+    finished: str = Field("", description="the tag at which its code and params are; such an experiment is not run again")
     notes: list[str] = Field(default_factory=list, description="what a reader must know about the experiment's history")
     paper: PaperTable | None = None
     set: dict[str, Any] = Field(default_factory=dict, description="params by dotted key, for all arms; an arm's own win")
     arms: dict[ArmName, Arm] = Field(min_length=1)
     seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
     metrics: list[str] = Field(min_length=1, description="figures of the table, by their names in MLflow")
-    primary: str = Field(description="the metric that the power estimate is for")
+    primary: str = Field(description="the metric of the figure of arms")
     claims: list[Claim] = Field(default_factory=list)
     figures: list[str] = Field(default_factory=list)
 

@@ -10,7 +10,6 @@ from fusesearch.evaluation.statistics import LEAST_SEEDS, LEVEL, Difference, Err
 from fusesearch.reporting.experiment.results import (
     POOLED,
     ClaimResult,
-    PowerResult,
     Verdict,
     difference_text,
     is_beyond,
@@ -19,13 +18,13 @@ from fusesearch.reporting.experiment.results import (
 from tasks.experiments.spec import Claim, Experiment
 
 F1 = "f1_macro"
-"""F1 over both levels as a mean over instances: the F1 of rewards, for which every experiment reports power."""
+"""F1 over both levels as a mean over instances: the F1 of rewards."""
 
 RULED_OUT = 0.05
 """A share. If the interval of an undecided claim stays within it on both sides, a difference of that size is unlikely."""
 
 
-def judge(experiment: Experiment, differences: Sequence[Difference], power: Sequence[PowerResult]) -> list[ClaimResult]:
+def judge(experiment: Experiment, differences: Sequence[Difference]) -> list[ClaimResult]:
     """A verdict for each claim: confirmed or refuted after Holm's correction over all claims, else undecided.
 
     With fewer than :data:`LEAST_SEEDS` seeds every claim stays undecided: two trainings may differ where two ways to train do
@@ -35,10 +34,8 @@ def judge(experiment: Experiment, differences: Sequence[Difference], power: Sequ
     found = [_oriented(claim, differences) for claim in claims]
     pooled = [_oriented(claim, differences, POOLED) if claim.paper and claim.metric == F1 else None for claim in claims]
     corrected = holm([_p(claim, row) for claim, row in zip(claims, found, strict=True)])
-    seen = {(row.metric, row.first, row.second): row for row in power}
     return [
-        _claim(experiment, claim, row, p, seen.get((claim.metric, claim.better, claim.than)), beside)
-        for claim, row, p, beside in zip(claims, found, corrected, pooled, strict=True)
+        _claim(experiment, claim, row, p, beside) for claim, row, p, beside in zip(claims, found, corrected, pooled, strict=True)
     ]
 
 
@@ -52,17 +49,16 @@ def _claim(
     claim: Claim,
     row: Difference | None,
     p: float | None,
-    power: PowerResult | None,
     pooled: Difference | None,
 ) -> ClaimResult:
     verdict = _verdict(claim, row, p)
     given = claim.model_dump()
     if row is None:
-        return ClaimResult(**given, verdict=verdict, sentence=_sentence(experiment, claim, None, None, verdict, power, None))
+        return ClaimResult(**given, verdict=verdict, sentence=_sentence(experiment, claim, None, None, verdict, None))
     return ClaimResult(
         **given,
         verdict=verdict,
-        sentence=_sentence(experiment, claim, row, p, verdict, power, pooled),
+        sentence=_sentence(experiment, claim, row, p, verdict, pooled),
         estimate=row.estimate,
         low=row.low,
         high=row.high,
@@ -97,7 +93,6 @@ def _sentence(
     row: Difference | None,
     p: float | None,
     verdict: Verdict,
-    power: PowerResult | None,
     pooled: Difference | None,
 ) -> str:
     of = METRICS[claim.metric]
@@ -112,7 +107,7 @@ def _sentence(
     numbers = f"{difference_text(row, of)}{tested}"
     size = f"{row.seeds} seed{'s' * (row.seeds != 1)}, {row.instances} instances"
     opening = {"confirmed": "Confirmed", "refuted": "Refuted", "undecided": "Undecided at this scale"}[verdict]
-    parts = [f"{opening}: {expected}: {numbers} ({size})", *_remarks(claim, row, verdict, of, power)]
+    parts = [f"{opening}: {expected}: {numbers} ({size})", *_remarks(claim, row, verdict, of, len(experiment.claims))]
     if row.paper is not None:
         parts.append(f"in the paper {row.paper:+.2f}{of.points}")
     elif pooled is not None and pooled.paper is not None:
@@ -122,7 +117,7 @@ def _sentence(
     return "; ".join(parts) + "."
 
 
-def _remarks(claim: Claim, row: Difference, verdict: Verdict, of: Metric, power: PowerResult | None) -> list[str]:
+def _remarks(claim: Claim, row: Difference, verdict: Verdict, of: Metric, claims: int) -> list[str]:
     """Why a claim is undecided, and what is known nevertheless."""
     if verdict != "undecided":
         return []
@@ -131,8 +126,9 @@ def _remarks(claim: Claim, row: Difference, verdict: Verdict, of: Metric, power:
     if claim.margin is not None:
         return []
     remarks = []
-    if power and row.seeds in power.detectable and not is_beyond(power.detectable[row.seeds], of):
-        remarks.append(f"a true difference of {of.show(power.detectable[row.seeds])}{of.points} would be seen four times in five")
+    size = row.detectable(claims)
+    if size is not None and not is_beyond(size, of):
+        remarks.append(f"a true difference of {of.show(size)}{of.points} would probably be found")
     if of.percent and row.low is not None and row.high is not None and max(-row.low, row.high) < RULED_OUT:
         remarks.append(f"a difference of {100 * RULED_OUT:.0f} points or more is unlikely")
     return remarks

@@ -1,4 +1,4 @@
-"""``dvc repro`` as a process: its command, and what its output says when another process holds a stage, or a stage fails."""
+"""DVC asked by programs: what is up to date, ``dvc repro`` as a process, and what its output says when it fails."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 import signal
 import sys
 
+from fusesearch.core.config import load_params
 from fusesearch.core.errors import DataError
+from tasks.code import write_code
 
 BUSY = ("it is being blocked by", "Unable to acquire lock", "is already running on these inputs")
 PATIENCE, RETRY_SECONDS = 720, 5.0
@@ -43,3 +45,31 @@ def reason(printed: str, code: int) -> str:
         return f"killed by signal {min(killed)}{', often for lack of memory' if signal.SIGKILL in killed else ''}"
     others = [line for line in lines if not _REPRODUCE.match(line)] or [_REPRODUCE.sub("", line) for line in lines]
     return others[-1] if others else f"exit code {code}"
+
+
+def up_to_date() -> set[str]:
+    """Names of the nodes and of the main pipeline's stages whose own inputs and outputs DVC finds unchanged.
+
+    Runs that another process is making are left out, and so is ``code``, which always runs. Raises :class:`DataError` if DVC
+    cannot read its files.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.lock import LockError
+    from dvc.repo import Repo
+    from dvc.rwlock import RWLockFileCorruptedError, RWLockFileFormatError
+
+    write_code(load_params())
+    found = set()
+    try:
+        with Repo(_wait_for_lock=True) as repo, repo.lock:
+            for stage in repo.index.stages:
+                try:
+                    if not stage.status():
+                        found.add(stage.name.rpartition("@")[2])
+                except LockError:  # another process runs it
+                    continue
+    except (RWLockFileCorruptedError, RWLockFileFormatError, UnicodeDecodeError):
+        raise DataError(LOCK_DAMAGED) from None
+    except DvcException as error:
+        raise DataError(f"DVC: {' '.join(str(error).split())}") from None
+    return found

@@ -16,11 +16,11 @@ from typing import Any, NoReturn
 import yaml
 from pydantic import Field
 
-from fusesearch.core.config import SCHEMA, Params, Section, parse_section, read_mapping
+from fusesearch.core.config import Params, Section, parse_section, read_mapping
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.storage import Progress, silent
 from fusesearch.evaluation.names import check_names
-from tasks.running.deps import code_of
+from tasks.code import code_file
 from tasks.running.places import NODES, Places
 from tasks.stages import STAGES, Stage, stage_named
 
@@ -58,14 +58,14 @@ class Node(Section):
         return [self.places.input(name) for name in stage_named(self.stage).reads(self.params or params)]
 
     def deps(self, params: Params) -> list[Path]:
-        """Its inputs, and the code of its stage. ``params`` are the main pipeline's."""
-        return [*self.inputs(params), *code_of(self.stage)]
+        """Its inputs, and the digests of its stage's code. ``params`` are the main pipeline's."""
+        return [*self.inputs(params), code_file(self.stage)]
 
     def text(self) -> str:
-        """What a node's file says: the schema's version, the origins, then all values as in ``params.yaml``."""
+        """What a node's file says: the origins, then all values as in ``params.yaml``."""
         origins = {stage: folder.as_posix() for stage, folder in self.origins.items()}
         values = self.params.model_dump(mode="json") if self.params else {}
-        return yaml.dump({"schema": SCHEMA, "origins": origins, **values}, Dumper=_Dumper, sort_keys=False)
+        return yaml.dump({"origins": origins, **values}, Dumper=_Dumper, sort_keys=False)
 
 
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -79,16 +79,14 @@ def node_file(name: str) -> Path:
 def read_node(stage: str, name: str) -> Node:
     """The node of a stage with an id, from its file; without one the main pipeline's run.
 
-    Raises :class:`ConfigError` for a wrong id, and for a file that is missing or of another version.
+    Raises :class:`ConfigError` for a wrong id, and for a file that is missing or of other params.
     """
     if not name:
         return Node(stage=stage)
     if not re.fullmatch(rf"{stage}-[0-9a-f]{{8}}", name):
         raise ConfigError(f"--node {name!r} is not the id of a node of {stage}: such ids are {stage}-<8 hexadecimal digits>")
     path = node_file(name)
-    data = read_mapping(path) if path.is_file() else {}
-    if data.pop("schema", None) != SCHEMA:
-        raise ConfigError(f"{path} is missing or out of date: run `python -m tasks.experiments.dvc_file`")
+    data = read_mapping(path, "run `python -m tasks.experiments.dvc_file`")
     node = parse_section(Node, {"stage": stage, "id": name, "origins": data.pop("origins", {}), "params": data}, str(path))
     return check_names(node, str(path))
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,6 +53,10 @@ class RunRecord(Record):
     metrics: dict[str, Any] = Field(default_factory=dict, description="flat; only numbers are metrics in MLflow")
     started: float = Field(default_factory=time.time, description="seconds since 1970")
     seconds: float = 0.0
+    cpu_seconds: float = Field(
+        0.0, description="of the process since its start, and of its children that have ended, user and system"
+    )
+    processor: str = Field("", description="without its name, seconds mean nothing")
     git_revision: str = "none"
     dirty: bool = Field(False, description="whether the working copy differed from the revision")
     dvc_revision: str = Field("none", description="MD5 of dvc.lock")
@@ -71,13 +77,30 @@ class RunRecord(Record):
 
     def complete(self, outputs: Mapping[str, str], metrics: Mapping[str, Any]) -> RunRecord:
         """The record of a running stage that ends now, with the digests of its outputs and its metrics."""
-        done = {"outputs": dict(outputs), "metrics": flatten(dict(metrics)), "seconds": time.time() - self.started, "key": ""}
+        spent = {"seconds": time.time() - self.started, "cpu_seconds": cpu_seconds(), "processor": processor()}
+        done = {"outputs": dict(outputs), "metrics": flatten(dict(metrics)), "key": "", **spent}
         return RunRecord.model_validate({**self.model_dump(), **done})
 
     @property
     def live_key(self) -> str:
         """Identifies the run before its outputs exist, so that a restart completes a killed run instead of adding one."""
         return digest(self.parent, self.stage, self.node, self.params, self.inputs)[:32]
+
+
+def cpu_seconds() -> float:
+    """Processor seconds of this process and of its children that have ended, user and system."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(row.ru_utime + row.ru_stime for row in used)
+
+
+@cache
+def processor() -> str:
+    """The name of this machine's processor; its kind where the system does not say more."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
 
 
 def write_record(record: RunRecord) -> Path:

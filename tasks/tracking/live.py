@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
-import platform
 import queue
 import threading
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from fusesearch.core.digests import digest
 from fusesearch.core.errors import TrackingUnavailable
 from tasks.running.record import RunRecord
 from tasks.stages import TRAINED
-from tasks.tracking.projection import KEY, LIVE, Projection, row_points
+from tasks.tracking.projection import LIVE, Projection, row_points
 from tasks.tracking.store import locked_client, tracking_uri, translated_errors, without_passwords
 
 if TYPE_CHECKING:
@@ -24,8 +21,6 @@ if TYPE_CHECKING:
 
 SYSTEM = "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING"
 """MLflow's environment variable: true or false."""
-PLACE = "fusesearch.place"
-"""Tag of a live run: digest of its working copy."""
 PATIENCE = 2.0
 """Seconds that the end of a stage waits for unsent rows."""
 logger = logging.getLogger(__name__)
@@ -82,15 +77,13 @@ class Live:
     def _open(self, client: MlflowClient) -> tuple[str, str]:
         """Open the run that a killed process of this stage left, or a new run. Returns its id and its parent's."""
         projection = Projection(client)
-        place = digest(platform.node(), str(Path.cwd()))[:16]
         found = projection.find_live(self.record)
-        run = found or projection.create(self.record, {LIVE: self.record.live_key, PLACE: place})
+        run = found or projection.create(self.record, {LIVE: self.record.live_key})
         parent = run.data.tags.get("mlflow.parentRunId", "")
         for opened in filter(None, (run.info.run_id, parent)):
             client.update_run(opened, status="RUNNING")
         if found:
             client.set_tag(run.info.run_id, "resumed", "true")
-        _close_others(client, run, place)
         return str(run.info.run_id), parent
 
     def _send(self, client: MlflowClient, run_id: str) -> str:
@@ -125,16 +118,3 @@ class Live:
             return None
         monitor.start()
         return monitor
-
-
-def _close_others(client: MlflowClient, run: Any, place: str) -> None:
-    """Close runs that killed processes of this stage left here with other inputs: nothing will resume them."""
-    tags = run.data.tags
-    same = f"tags.`{PLACE}` = '{place}' and tags.stage = '{tags['stage']}' and attributes.status = 'RUNNING'"
-    for other in client.search_runs([run.info.experiment_id], same):
-        if other.info.run_id == run.info.run_id or other.data.tags.get("node") != tags.get("node") or KEY in other.data.tags:
-            continue
-        client.set_terminated(other.info.run_id, status="KILLED")
-        parent = other.data.tags.get("mlflow.parentRunId")
-        if parent and parent != tags.get("mlflow.parentRunId"):
-            client.set_terminated(parent, status="KILLED")

@@ -18,7 +18,8 @@ from fusesearch.evaluation.metrics import aggregate
 from fusesearch.evaluation.results import SCORES
 from fusesearch.reporting.curves import read_curve
 from fusesearch.reporting.inputs import by_arm
-from tasks.running.record import RunRecord, find_record, is_unchanged
+from tasks.checkpoints import times_of
+from tasks.running.record import RunRecord, find_record, is_unchanged, records
 from tasks.tracking.datasets import dataset_input, register
 from tasks.tracking.store import locked_client, tracking_uri
 
@@ -38,19 +39,18 @@ PARAM_CHARS = 6000
 KEPT_SUFFIXES = {".json", ".csv", ".md", ".html", ".png", ".svg"}
 KEPT_BYTES = 20 * 1024**2
 """Tables and pages up to this size are kept with the run."""
-INPUT_TRIES = 3
 _COLUMNS = (
     "instance_id", "repo", "run", "f1", "file_f1", "function_f1", "efficiency", "efficiency_call", "redundancy_call", "reward",
     "turns", "calls", "calls_per_turn", "failed_calls", "tokens_billed", "seconds", "error",
 )  # fmt: skip
 _LISTS = ("predicted_files", "true_files", "predicted_functions", "true_functions")
-_CONFLICT = re.compile("IntegrityError|UniqueViolation|Duplicate entry")
-"""The errors of SQLite, PostgreSQL and MySQL if another process inserted the same row since MLflow looked for it."""
 logger = logging.getLogger(__name__)
 
 
 def track(record: RunRecord) -> str:
-    """Make or complete the run of a record. Never raises: if MLflow is away, it logs one warning.
+    """Make or complete the run of a record, and those of earlier stages of its reproduction that are not recorded yet.
+
+    Never raises: if MLflow is away, it logs one warning.
 
     Returns:
         the run's id, or "" if the run is not recorded yet.
@@ -58,7 +58,11 @@ def track(record: RunRecord) -> str:
     uri = tracking_uri()
     try:
         with locked_client(uri) as client:
-            return Projection(client).track(record)
+            projection = Projection(client)
+            for earlier in records() if record.kind == "stage" and record.parent else ():
+                if earlier.parent == record.parent and earlier.key != record.key:
+                    projection.track(earlier)
+            return projection.track(record)
     except (FusesearchError, ModuleNotFoundError) as error:  # the extra with MLflow may not be installed
         logger.warning("%s: %s is not recorded yet; `python -m flows track` does it later", error, record.name)
         return ""
@@ -92,7 +96,9 @@ class Projection:
         self._errors = []
         parent = run.data.tags.get("mlflow.parentRunId", "")
         end = record.started + record.seconds
-        seconds = {"stage_seconds": record.seconds} if record.kind in ("stage", "node") else {}
+        seconds = (
+            {"stage_seconds": record.seconds, "stage_cpu_seconds": record.cpu_seconds} if record.kind in ("stage", "node") else {}
+        )
         self._params(run, record.params)
         self._metrics(run, {**record.metrics, **seconds}, end)
         self._inputs(run, record)
@@ -103,7 +109,8 @@ class Projection:
         for path in outputs:
             if path.name == "curve.csv":
                 prefix = f"{path.parent.name.partition('-')[0]}/" if record.kind == "arm" else ""
-                self._points(run, curve_points(path, prefix), record)
+                for file in filter(Path.is_file, (path, times_of(path))):
+                    self._points(run, curve_points(file, prefix), record)
             elif path.name == SCORES:
                 self._evaluated(run, record, path)
             elif path.name == "checkpoint" and record.kind == "stage":
@@ -222,16 +229,8 @@ class Projection:
             self.client.log_batch(run_id, metrics=missing[start : start + 500])
 
     def _inputs(self, run: Run, record: RunRecord) -> None:
-        from mlflow.exceptions import MlflowException
-
         datasets = [dataset_input(Path(path), digest, record.stage) for path, digest in record.inputs.items()]
-        for attempt in range(1, INPUT_TRIES + 1):
-            try:
-                self.client.log_inputs(run.info.run_id, datasets=datasets)
-                return
-            except MlflowException as error:  # two runs inserted one dataset at once: the next try finds it
-                if attempt == INPUT_TRIES or not _CONFLICT.search(str(error)):
-                    raise
+        self.client.log_inputs(run.info.run_id, datasets=datasets)
 
     def _evaluated(self, run: Run, record: RunRecord, path: Path) -> None:
         """Record every arm of a file of scores: an experiment's arm or a cell on the run itself, others on a child run each."""

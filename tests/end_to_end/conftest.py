@@ -19,7 +19,7 @@ from tests.fakes.tiny_student import tiny_student
 ROOT = Path(__file__).parents[2]
 COPIED = (
     *("fusesearch", "tasks", "flows", "experiments/reference", "experiments/profiles/verl"),
-    *(".dvc/config", ".dvcignore", ".gitignore", "dvc.yaml", "requirements.lock"),
+    *(".dvc/config", ".dvcignore", ".gitignore", "dvc.yaml", "requirements.lock", "experiments/nano/packages.txt"),
 )
 TINY = {
     "mine": {
@@ -30,7 +30,7 @@ TINY = {
     },
     "split": {"validation_owners": ["toolz"]},
     "agent": {"max_turns": 3, "max_new_tokens": 16, "max_context_tokens": 3000},
-    "synthesize": {"per_instance": 40},
+    "synthesize": {"per_instance": 4},
     "select": {"min_f1": 0.0, "min_efficiency": 0.0, "max_trajectories": 8},
     "sft": {
         "epochs": 1,

@@ -25,7 +25,7 @@ HOSTILE = (
     "<script>document.title = 'hacked'</script><img src=x onerror=\"document.title = 'hacked'\"> **b** $x$ `c` [l](javascript:x)"
 )
 ARMS = {"base": 0.1, "sft": 0.5, "sft+rl": 0.8, "lexical": 0.9}
-NODES = {"grpo": "grpo-0123abcd", "evaluate": "evaluate-0123abcd"}
+NODES = {"evaluate": "evaluate-0123abcd"}
 """The runs of the arm `joint` with seed 1."""
 
 INSTANCES = 12
@@ -44,7 +44,7 @@ def write_project(root: Path) -> Path:
     _evaluate(root)
     _data(root)
     _curves(root)
-    with patch("fusesearch.reporting.charts.svg", lambda chart: "<svg/>"):  # the dashboard draws its own figures
+    with patch("fusesearch.reporting.charts.svg", lambda chart: "<svg/>"):
         make_report(Params(), Places(root=root))
         for name, skill in (("filtering", 0.4), ("reward", 0.2)):
             _experiment(root, name, skill)
@@ -99,13 +99,9 @@ def _evaluate(root: Path) -> None:
 
 
 def _node(root: Path) -> None:
-    """An experiment's run of evaluate: two episodes, one broken by the infrastructure."""
-    episodes = [episode(number, "sft", True) for number in range(2)]
-    folder = root / places.NODES / NODES["evaluate"]
-    write_jsonl(folder / MAIN["evaluate.cells"].name / "sft/trajectories.jsonl", episodes)
-    broken = Score(instance_id=instance_id(1), arm="sft", error="endpoint down")
-    known = score_trajectory(episodes[0], TRUTH).model_copy(update={"arm": "sft"})
-    write_jsonl(folder / MAIN["evaluate.scores"].name, [known, broken])
+    """An experiment's run of evaluate: two episodes."""
+    folder = root / places.NODES / NODES["evaluate"] / MAIN["evaluate.cells"].name
+    write_jsonl(folder / "sft/trajectories.jsonl", [episode(number, "sft", True) for number in range(2)])
 
 
 def _data(root: Path) -> None:
@@ -150,7 +146,6 @@ def _curves(root: Path) -> None:
     rows = [{"step": step, "reward": step / 40, "f1": step / 50, "kl": 0.01 * step, "errored": 0.0} for step in range(40)]
     write_csv(root / MAIN["grpo.curve"], rows)
     write_csv(root / MAIN["sft.curve"], [{"step": step, "loss": 3 - step / 50} for step in range(40)])
-    write_csv(root / places.NODES / NODES["grpo"] / "curve.csv", [{"step": step, "reward": 0.5} for step in range(5)])
 
 
 def _experiment(root: Path, name: str, skill: float) -> None:

@@ -1,11 +1,8 @@
 """A server that speaks vLLM's token protocol, for a tiny checkpoint: started, asked and told to change its weights like vLLM.
 
-It computes every prompt from its start, but counts what vLLM would find in its prefix cache.
-
-``python -m tests.fakes.token_server`` takes vLLM's command line, of which it reads three options. Environment variables add
-faults: ``KEEPS_HEAD`` leaves the head as it was when weights change, as vLLM 0.31's CPU build does with tied ones, and
-``KEEPS_ALL`` all weights; with ``RAW`` log-probabilities are those at temperature 1; ``ROUGH`` is their error, up or down,
-while weights are others than at the start; with ``BY_PROMPT`` the prompt alone decides what is sampled, whoever asks.
+``python -m tests.fakes.token_server`` takes vLLM's command line, of which it reads three options. Of its environment variables,
+``RAW`` is a fault: log-probabilities are those at temperature 1; with ``BY_PROMPT`` the prompt alone decides what is sampled,
+whoever asks.
 """
 
 from __future__ import annotations
@@ -16,7 +13,6 @@ import stat
 import sys
 import threading
 import zlib
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -39,16 +35,9 @@ class Engine:
 
     def __init__(self, checkpoint: str, name: str) -> None:
         self.name = name
-        self.checkpoint = checkpoint
         self.model = NumpyModel(Path(checkpoint))
-        self.first, self.error = self.model, 0.0
         self.lock = threading.Lock()
-        self.running = threading.Event()
-        self.running.set()
         self.asleep: set[str] = set()
-        self.version = "default"
-        self.seen: list[tuple[str | None, list[int]]] = []
-        self.cached = {"queries": 0, "hits": 0}
         self.requests: list[tuple[str, dict[str, Any]]] = []
 
     def reload(self, checkpoint: str) -> None:
@@ -57,17 +46,10 @@ class Engine:
             new = NumpyModel(Path(checkpoint))
             if {name: value.shape for name, value in new.weights.items()} != self.model.shapes():
                 raise ValueError("weights of other shapes")
-            if os.environ.get("KEEPS_HEAD"):
-                new.weights["lm_head.weight"] = self.model.weights["lm_head.weight"]
-            if os.environ.get("KEEPS_ALL"):
-                new = self.model
             self.model = new
-            changed = any(not np.array_equal(value, self.first.weights[name]) for name, value in new.weights.items())
-            self.error = float(os.environ.get("ROUGH", 0)) * changed
 
     def complete(self, asked: dict[str, Any]) -> dict[str, Any]:
         """A completion of token ids."""
-        self.running.wait()
         seed = zlib.crc32(repr(asked["prompt"]).encode()) if os.environ.get("BY_PROMPT") else asked["seed"]
         drawn = np.random.default_rng(seed)
         ids, sampled, logprobs = list(asked["prompt"]), [], []
@@ -77,16 +59,9 @@ class Engine:
             scaled = log_softmax(logits / (asked["temperature"] or 1))
             token = int((scaled + drawn.gumbel(size=len(scaled)) if asked["temperature"] else scaled).argmax())
             ids, sampled = [*ids, token], [*sampled, token]
-            error = self.error * (-1) ** len(logprobs)
-            logprobs.append(float((log_softmax(logits) if os.environ.get("RAW") else scaled)[token]) + error)
+            logprobs.append(float((log_softmax(logits) if os.environ.get("RAW") else scaled)[token]))
             if token in asked["stop_token_ids"]:
                 break
-        with self.lock:
-            salt, prompt = asked.get("cache_salt"), asked["prompt"]
-            own = [_common(prompt[:-1], earlier) for under, earlier in self.seen if under == salt]
-            self.cached["queries"] += len(prompt)
-            self.cached["hits"] += max(own, default=0)
-            self.seen.append((salt, ids))
         reason = "stop" if sampled[-1] in asked["stop_token_ids"] else "length"
         choice = {"index": 0, "text": "", "token_ids": sampled, "finish_reason": reason}
         choice["logprobs"] = {"token_logprobs": logprobs}
@@ -99,26 +74,6 @@ class Engine:
         content = [{"token": f"token_id:{token}", "logprob": logprob} for token, logprob in pairs]
         return {"request_id": "x", "choices": [{**choice, "logprobs": {"content": content}}]}
 
-    def chat(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """A chat completion; calls stay in its text."""
-        from transformers import AutoTokenizer
-
-        tokenizer = AutoTokenizer.from_pretrained(self.checkpoint)
-        prompt = tokenizer.apply_chat_template(asked["messages"], add_generation_prompt=True, return_dict=False)
-        limit, eos = asked.get("max_tokens") or asked["max_completion_tokens"], tokenizer.eos_token_id
-        given = {"prompt": prompt, "max_tokens": limit, "temperature": asked["temperature"], "stop_token_ids": [eos], "seed": 0}
-        (choice,) = self.complete(given)["choices"]
-        sampled = choice["token_ids"]
-        text = tokenizer.decode(sampled[:-1] if choice["finish_reason"] == "stop" else sampled, skip_special_tokens=False)
-        usage = {"prompt_tokens": len(prompt), "completion_tokens": len(sampled), "total_tokens": len(prompt) + len(sampled)}
-        message = {"role": "assistant", "content": text}
-        choices = [{"index": 0, "message": message, "finish_reason": choice["finish_reason"]}]
-        return {"id": "x", "object": "chat.completion", "created": 1, "model": self.name, "choices": choices, "usage": usage}
-
-
-def _common(one: list[int], other: list[int]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-
 
 def handler_of(engine: Engine) -> type[Handler]:
     """vLLM's endpoints over ``engine``."""
@@ -127,11 +82,8 @@ def handler_of(engine: Engine) -> type[Handler]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            if self.path == "/metrics":
-                counts = (f'vllm:prefix_cache_{name}_total{{engine="0"}} {count}.0\n' for name, count in engine.cached.items())
-                return self.send(200, "".join(counts), {"Content-Type": "text/plain"})
             length = engine.model.config["max_position_embeddings"]
-            self.send(200, {"data": [{"id": engine.name, "max_model_len": length}], "weight_version": engine.version})
+            self.send(200, {"data": [{"id": engine.name, "max_model_len": length}]})
 
         def do_POST(self) -> None:
             path = self.path.partition("?")[0]
@@ -147,20 +99,9 @@ def handler_of(engine: Engine) -> type[Handler]:
                 self.send(200, engine.complete(asked))
             elif path == "/inference/v1/generate":
                 self.send(200, engine.generate(asked))
-            elif path == "/v1/chat/completions":
-                self.send(200, engine.chat(asked))
             elif path in ("/sleep", "/wake_up"):
                 woken = {tag for tag in engine.asleep if self.path.endswith(f"={tag}")}
                 engine.asleep = {"weights", "kv_cache"} if path == "/sleep" else engine.asleep - woken
-                self.send(200, {})
-            elif path == "/pause":
-                engine.running.clear()
-                self.send(200, {})
-            elif path == "/resume":
-                engine.running.set()
-                self.send(200, {})
-            elif path == "/update_weight_version":
-                engine.version = asked["new_version"]
                 self.send(200, {})
             else:
                 try:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fusesearch.search import ripgrep
+from fusesearch.search import repository, ripgrep
 from fusesearch.search.repository import Repository
 
 
@@ -46,7 +46,7 @@ def without_hidden(patch):
 
 def without_ignore_check(patch):
     """Ripgrep opens ignore files that are links."""
-    patch.setattr(Repository, "search_flags", lambda self: [])
+    patch.setattr(repository, "_flags_needed", lambda *_, **options: iter(()))
 
 
 def without_empty_environment(patch):

@@ -7,7 +7,7 @@ import stat
 import sys
 from pathlib import Path
 
-from fusesearch.training.engines.verl_config import CONFIGS, ENVIRONMENT, VERSION
+from fusesearch.training.engines.verl_files import CONFIGS, ENVIRONMENT, VERSION
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(__file__).with_name("verl_package")

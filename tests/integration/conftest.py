@@ -9,8 +9,8 @@ from filelock import FileLock
 
 from fusesearch.agents.parsing import format_answer, format_calls
 from fusesearch.core.config import parse_params
-from fusesearch.core.schema import Answer, Instance, Location, Truth
-from fusesearch.core.storage import write_instances
+from fusesearch.core.schema import Answer, Instance, Location, Observation, ToolCall, Trajectory, Truth, Turn
+from fusesearch.core.storage import write_instances, write_json, write_jsonl
 from fusesearch.search.snapshots import SnapshotStore
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.git import committed, git
@@ -21,17 +21,28 @@ ANSWER = format_answer(Answer(modify=[Location(path="a.py", function="prime")]))
 
 
 @pytest.fixture(scope="session")
-def empty_store(tmp_path_factory):
-    """An SQLite store of MLflow without a run: making one takes seconds, so all test processes copy one."""
+def made_once(tmp_path_factory):
+    """Makes what takes seconds once for all test processes: ``made_once(name, make)`` is the path that ``make`` wrote."""
+    own = tmp_path_factory.getbasetemp()
+    folder = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def made(name, make):
+        path, unfinished = folder / name, folder / f"{name}.made"
+        with FileLock(f"{path}.lock"):
+            if not path.exists():
+                make(unfinished)
+                os.replace(unfinished, path)
+        return path
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def empty_store(made_once):
+    """An SQLite store of MLflow without a run, to be copied."""
     from tasks.tracking.store import make_client
 
-    own = tmp_path_factory.getbasetemp()
-    path = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "mlflow.db"
-    with FileLock(f"{path}.lock"):
-        if not path.exists():
-            make_client(f"sqlite:///{path}.made").search_experiments()
-            os.replace(f"{path}.made", path)
-    return path
+    return made_once("mlflow.db", lambda path: make_client(f"sqlite:///{path}").search_experiments())
 
 
 @pytest.fixture
@@ -47,14 +58,14 @@ def tracked(tmp_path, monkeypatch, empty_store):
     return tmp_path
 
 
-@pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    """A tiny random checkpoint."""
+@pytest.fixture(scope="session")
+def base(made_once):
+    """A tiny random checkpoint, to be read."""
     texts = [SEARCH, ANSWER, "/repo/a.py:1:def prime(n):\n    return n % 2"] * 5
-    return tiny_student(tmp_path_factory.mktemp("base"), texts, 380)
+    return made_once("base", lambda path: tiny_student(path, texts, 380))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def params(base):
     """Params for training it in seconds."""
     return parse_params(
@@ -63,12 +74,13 @@ def params(base):
             "agent": {"prompt": "nano", "max_turns": 2, "max_new_tokens": 12, "max_context_tokens": 400},
             "model": {"base": str(base)},
             "sft": {
-                "epochs": 4,
+                "epochs": 3,
                 "batch_size": 2,
                 "micro_batch": 2,
                 "learning_rate": 1e-2,
                 "max_length": 512,
                 "optimizer": "muon",
+                "save_steps": 4,
             },
             "grpo": {
                 "steps": 2,
@@ -81,6 +93,28 @@ def params(base):
             },
         }
     )
+
+
+@pytest.fixture(scope="session")
+def trajectory():
+    """A search and an answer, as a teacher writes them."""
+    call = ToolCall(id="c", name="grep", arguments={"pattern": "def prime", "output_mode": "content"})
+    seen = Observation(call_id="c", output="/repo/a.py:1:def prime(n):", entities=["a.py:1"], gain_turn=1.0, gain_call=1.0)
+    turns = [Turn(text=SEARCH, calls=[call], observations=[seen]), Turn(text=ANSWER)]
+    return Trajectory(instance_id="i", localizer="lexical", system="guided", issue="prime(4) is wrong", turns=turns, guidance=3)
+
+
+@pytest.fixture(scope="session")
+def sft_run(made_once, params, trajectory):
+    """SFT of the tiny checkpoint on eight trajectories, 12 steps, to be read: ``t.jsonl``, ``figures.json`` and ``out``."""
+
+    def make(folder):
+        from fusesearch.training.sft import train_sft
+
+        write_jsonl(folder / "t.jsonl", [trajectory] * 8)
+        write_json(folder / "figures.json", train_sft(params, folder / "t.jsonl", folder / "out", on_log=lambda row: None))
+
+    return made_once("sft", make)
 
 
 @pytest.fixture
@@ -122,6 +156,5 @@ def engine(tmp_path_factory):
     program = interpreter(tmp_path_factory.mktemp("engine") / "python")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(serving, "ENVIRONMENT", program)
-        patch.setattr(serving, "WATCH_SECONDS", 0.2)
         patch.setattr(serving, "START_SECONDS", 120.0)
         yield program

@@ -13,7 +13,7 @@ from fusesearch.search.tools import Toolbox
 
 CANARY = "CANARY_7f3a91"
 HIDDEN = "HIDDEN_20d8b4"
-LIMITS = Tools(grep_lines=50, timeout_seconds=5.0)
+LIMITS = Tools(grep_lines=50)
 IGNORED = (".gitignore", ".ignore", ".rgignore")
 
 
@@ -116,7 +116,7 @@ MALFORMED = st.tuples(
 )
 
 
-@settings(max_examples=400, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8 * settings.default.max_examples, suppress_health_check=list(HealthCheck))
 @given(WELL_FORMED | MALFORMED)
 @example(("grep", {"pattern": "--files", "glob": "--follow"}))
 @example(("grep", {"pattern": "--pre=cat", "path": "/repo/-rf"}))

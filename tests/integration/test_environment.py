@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -19,10 +18,9 @@ from fusesearch.core.schema import Expected, Truth
 from fusesearch.core.storage import write_json
 from fusesearch.training.rollouts import Episodes
 from fusesearch.training.sft import describe_checkpoint
-from tests.trials.engines import SIDES, by_grpo, differences, setting
+from tests.trials.engines import SIDES, by_grpo, differences, script_of, setting
 
 QUESTION = Truth(expected=Expected(family="default", kind="value", values=["4"]))
-PAGE = Path(__file__).parents[2] / "docs" / "environment.md"
 
 
 @pytest.fixture
@@ -57,7 +55,7 @@ def test_rollouts_are_those_of_the_grpo_stage(tasks: SearchTasks, checkpoint: Pa
 def test_the_script_of_the_page_trains(
     tmp_path: Path, tasks: SearchTasks, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (script,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    script = script_of("datasets import Dataset")
     for shown, here in {
         "artifacts/sft/checkpoint": checkpoint,
         "data/splits": tmp_path,
@@ -97,14 +95,11 @@ def test_episodes_are_those_of_grpo(engine: str, tmp_path: Path, base: Path, par
     assert found == {"episodes": 3, "prompt_ids": 0, "completion_ids": 0, "mask": 0, "reward": 0}
 
 
-@pytest.mark.parametrize(("engine", "said"), [("verl", "veRL is not installed"), ("verifiers", "verifiers is not installed")])
-def test_without_it_there_is_one_line(engine: str, said: str) -> None:
-    from fusesearch.core.errors import ConfigError
-
-    if importlib.util.find_spec(engine):
-        pytest.skip(f"{engine} is installed")
-    with pytest.raises(ConfigError, match=said):
-        importlib.import_module(f"fusesearch.training.engines.{engine}")
+def test_without_verl_there_is_one_line() -> None:
+    if importlib.util.find_spec("verl"):
+        pytest.skip("verl is installed")
+    with pytest.raises(ConfigError, match="veRL is not installed"):
+        importlib.import_module("fusesearch.training.engines.verl")
 
 
 @pytest.mark.rare

@@ -21,8 +21,8 @@ import yaml
 from fusesearch.agents.parsing import format_answer
 from fusesearch.cli.extras import NEEDS, PARTS
 from fusesearch.core.schema import Answer, Expected, Instance, Location, Truth
-from fusesearch.core.storage import write_instances, write_jsonl
-from fusesearch.training.ranks import free_port
+from fusesearch.core.storage import write_jsonl
+from fusesearch.training.serving import free_port
 from tests.fakes.encoder import shared_encoder
 from tests.fakes.endpoint import Endpoint
 from tests.fakes.git import committed, git
@@ -140,12 +140,10 @@ def world(tmp_path_factory):
     truth = Truth(files=["shapes.py"], functions=["shapes.py::perimeter"])
     issues = [Instance(instance_id="a", **about, problem_statement=ISSUE, patch=PATCH, truth=truth)]
     write_jsonl(root / "issues.jsonl", issues)
-    write_instances(root / "issues.parquet", issues)
     expected = Expected(family="callers", kind="set", values=["use.py::twice"])
     truth = Truth(files=["use.py"], expected=expected)
     write_jsonl(root / "asked.jsonl", [Instance(instance_id="q", **about, problem_statement=QUESTION, truth=truth)])
     write_jsonl(root / "answers.jsonl", [{"instance_id": "a", "files": ["shapes.py"], "functions": ["shapes.py::perimeter"]}])
-    write_jsonl(root / "patches.jsonl", [{"instance_id": "a", "model_patch": PATCH, "model_name_or_path": "m"}])
     here = Copy(Path(sys.executable), str(ROOT))
     with Endpoint(served) as endpoint:
         questions = {
@@ -175,9 +173,7 @@ def calls(world):
     """The words of each command of :data:`NEEDS`, on small real input."""
     search, ask = ["localize", "--repo", "tree", "--issue", ISSUE], ["ask", QUESTION, "--repo", "tree"]
     model, checkpoint = ["--model", "m", "--base-url", world.url], ["--checkpoint", str(CHECKPOINT)]
-    data, parquet = (["--instances", name, "--repos", "repos"] for name in ("issues.jsonl", "issues.parquet"))
-    imported = ["import-predictions", "patches.jsonl", "--format", "patches", "--out", "p.jsonl"]
-    exported = ["export-predictions", str(world.cell), "--out", "loc.jsonl"]
+    data = ["--instances", "issues.jsonl", "--repos", "repos"]
     return {
         "localize": search,
         "localize --localizer bm25": [*search, "--localizer", "bm25"],
@@ -200,17 +196,12 @@ def calls(world):
         "evaluate": ["evaluate", "--localizer", "bm25", "--localizer", "lexical", *data, "--runs", "1", "--out", "new"],
         "compare": ["compare", "results", "--format", "html", "--out", "pages"],
         "judge": ["judge", "asked", *model],
-        "import-predictions": [*imported, *data],
-        "import-predictions --instances FILE.parquet": [*imported, *parquet],
-        "export-predictions": [*exported, *data],
-        "export-predictions --instances FILE.parquet": [*exported, *parquet],
         "doctor": ["doctor"],
         "doctor --profile": ["doctor", "--profile", "nano"],
     }
 
 
 IN_CHECKOUT = {
-    "python -m flows doctor": ["-m", "flows", "doctor"],
     "python -m flows experiment": ["-m", "flows", "experiment", "list"],
     "python -m flows track": ["-m", "flows", "track"],
     "python -m flows.run": ["-m", "flows.run", "mine"],

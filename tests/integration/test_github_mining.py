@@ -14,15 +14,15 @@ import pytest
 
 from fusesearch.core.config import GitHubSource
 from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
-from fusesearch.data.sources.github import GitHub, queries
+from fusesearch.data.sources.github import GitHub, client, queries
 from fusesearch.search.snapshots import SnapshotStore
-from tests.fakes.github_server.faults import Faults
+from tests.fakes.github_server.faults import KINDS, Faults
 from tests.fakes.github_server.history import write_repository, write_world
 from tests.fakes.github_server.server import GitHubServer
 from tests.fakes.github_server.world import FATES, ORDINARY, Repository, World, add_pull, add_pulls, module
 
 BIG, SMALL = "zoo/every-kind", "zoo/small"
-TOKENS = ["ghp_" + "a" * 36, "ghp_" + "b" * 36]
+TOKEN = "ghp_" + "a" * 36
 
 
 def new_repository(name, number):
@@ -65,12 +65,17 @@ def small_pages(monkeypatch):
     monkeypatch.setattr(queries, "DETAILS", 4)
 
 
-def source(server, folder, tokens=(TOKENS[0],), workers=2, budget=None, **changes):
-    os.environ["FUSESEARCH_TEST_TOKENS"] = ",".join(tokens)
+def source(server, folder, token=TOKEN, workers=2, **changes):
+    os.environ["FUSESEARCH_TEST_TOKEN"] = token
     config = {"repositories": list(server.world.repositories), "api_url": server.url, "clone_url": server.clone_url}
-    config |= {"retry_seconds": 0.001, "token_env": "FUSESEARCH_TEST_TOKENS", **changes}
-    params = GitHubSource(**config).model_copy(update={"budget": budget})  # less than the params allow: the world is small
-    return GitHub(params, folder / "state", workers, announce=str)
+    return GitHub(
+        GitHubSource(**config | {"token_env": "FUSESEARCH_TEST_TOKEN"} | changes), folder / "state", workers, announce=str
+    )
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    monkeypatch.setattr(client, "PAUSE_SECONDS", 0.001)
 
 
 def mine(github, folder):
@@ -81,9 +86,14 @@ def mine(github, folder):
 @pytest.fixture(scope="module")
 def clean(origin, tmp_path_factory):
     """Rows, table and folder of a run without faults."""
-    folder = tmp_path_factory.mktemp("clean")
+    folder, said = tmp_path_factory.mktemp("clean"), []
     with GitHubServer(*origin).running() as server:
-        return *mine(source(server, folder), folder), folder
+        github = source(server, folder)
+        github.announce = said.append
+        found = (*mine(github, folder), folder)
+    assert said[0].startswith("GitHub: 2 repositories, ")
+    assert said[0].endswith("a run may spend 50,000")
+    return found
 
 
 def test_every_pair_is_found_with_its_text_as_it_was_before_the_fix(origin, clean):
@@ -120,21 +130,15 @@ def test_rows_say_where_they_come_from(origin, clean):
     assert by_kind(origin, rows, "rewritten").provenance["merged_as"] == "head"
     assert len(by_kind(origin, rows, "two issues").provenance["issues"]) == 2
     assert by_kind(origin, rows, "plain").provenance["licence"] == "MIT"
-
-
-def test_comments_are_hints_only_if_people_made_them_before_the_first_commit(origin, clean):
-    assert by_kind(origin, clean[0], "comments").hints_text == "I see it too."
-
-
-def test_tests_are_kept_apart_from_the_patch(origin, clean):
-    row = by_kind(origin, clean[0], "with tests")
-    assert "tests/" not in row.patch
-    assert "+++ b/tests/" in row.test_patch
+    assert by_kind(origin, rows, "comments").hints_text == "I see it too."  # of people, before the first commit
+    tested = by_kind(origin, rows, "with tests")
+    assert ("tests/" in tested.patch, "+++ b/tests/" in tested.test_patch) == (False, True)
 
 
 def test_patches_lead_from_the_base_commit_to_what_was_merged(origin, clean, tmp_path):
     rows, _, folder = clean
     assert len(rows) > 15
+    store = SnapshotStore(tmp_path / "cache")
     environment = {**os.environ, "GIT_INDEX_FILE": str(tmp_path / "index")}
     for row in rows.values():
         git_dir = folder / "repos" / f"{row.repo.replace('/', '__')}.git"
@@ -143,37 +147,28 @@ def test_patches_lead_from_the_base_commit_to_what_was_merged(origin, clean, tmp
             command = ["git", f"--git-dir={git_dir}", *arguments]
             return subprocess.run(command, env=environment, check=True, capture_output=True, **options).stdout.decode().strip()
 
+        assert (store.repository(git_dir, row.base_commit).root / "pkg/module0.py").is_file()  # without a remote
         git("read-tree", row.base_commit)
         git("apply", "--cached", input=(row.patch + row.test_patch).encode())
         assert git("write-tree") == git("rev-parse", f"{row.provenance['merge_commit']}^{{tree}}")
 
 
-def test_later_stages_read_the_base_commits_without_a_remote(clean, tmp_path):
-    rows, _, folder = clean
-    assert len(rows) > 15
-    store = SnapshotStore(tmp_path / "cache")
-    for row in rows.values():
-        tree = store.repository(folder / "repos" / f"{row.repo.replace('/', '__')}.git", row.base_commit).root
-        assert (tree / "pkg/module0.py").is_file()
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_faults_do_not_change_what_is_mined(serve, clean, tmp_path, small_pages, seed):
-    server = serve(faults=Faults(seed, 0.35))
-    rows, table = mine(source(server, tmp_path, TOKENS), tmp_path)
+def test_faults_do_not_change_what_is_mined(serve, clean, tmp_path, small_pages):
+    server = serve(faults=Faults(KINDS * 2))
+    rows, table = mine(source(server, tmp_path), tmp_path)
     assert rows == clean[0]
     assert table["dropped"] == clean[1]["dropped"]
-    assert table["spent"]["failed"] > 3
-    assert len(server.faults.drawn) > 2
+    assert table["spent"]["failed"] >= len(KINDS)
 
 
-def test_a_budget_is_kept_and_the_next_run_goes_on_at_the_cursor(serve, clean, tmp_path, small_pages):
+def test_a_budget_is_kept_and_the_next_run_goes_on_at_the_cursor(serve, clean, tmp_path, small_pages, monkeypatch):
+    monkeypatch.setattr(client, "BUDGET", 8)
     server = serve()
     runs = 0
     while True:
         before, table = server.counts.points, {"complete": False}
         with suppress(DataError):  # not one pair yet
-            rows, table = mine(source(server, tmp_path, workers=1, budget=8), tmp_path)
+            rows, table = mine(source(server, tmp_path, workers=1), tmp_path)
         runs += 1
         assert 0 < server.counts.points - before <= 8
         assert runs < 20
@@ -185,11 +180,11 @@ def test_a_budget_is_kept_and_the_next_run_goes_on_at_the_cursor(serve, clean, t
 
 
 def mine_slowly(server, folder):
-    return mine(source(server, folder, retry_seconds=0.01), folder)
+    return mine(source(server, folder), folder)
 
 
 def test_killed_processes_lose_and_double_nothing(origin, clean, tmp_path):
-    with GitHubServer(*origin, Faults(3, 0.2)).running() as server:
+    with GitHubServer(*origin, Faults(("slow",) * 99)).running() as server:
         world = SimpleNamespace(repositories=list(server.world.repositories))
         address = SimpleNamespace(world=world, url=server.url, clone_url=server.clone_url)
         kills = 0
@@ -234,61 +229,20 @@ def test_a_second_run_asks_only_for_what_is_new(tmp_path):
         assert server.counts.points - before_points <= 3
 
 
-def test_a_limit_that_takes_too_long_ends_the_run_with_everything_kept(serve, clean, tmp_path, small_pages):
-    server = serve(limit=7)
-    rows, table = mine(source(server, tmp_path, workers=1, max_wait=60), tmp_path)
-    assert not table["complete"]
-    assert "max_wait" in table["message"]
-    assert rows
-    assert rows.items() <= clean[0].items()
-    assert server.counts.points <= 7
-
-
-def test_a_limit_that_ends_in_time_is_waited_out_in_the_open(serve, clean, tmp_path, small_pages):
-    server, shown, now = serve(limit=7), [], [1_000_000.0]
-    github = source(server, tmp_path, workers=1)
-    server.clock = github.api.accounts[0].clock = lambda: now[0]
-
-    def wait(seconds, reason):
-        shown.append(reason)
-        now[0] += seconds
-
-    github.api.wait = wait
-    rows, _ = mine(github, tmp_path)
-    assert rows == clean[0]
-    assert set(shown) == {"waiting for GitHub's rate limit"}
-    assert now[0] >= 1_000_000 + 3600
-
-
-def test_several_tokens_share_the_work(serve, clean, tmp_path, small_pages):
-    server = serve(limit=30)
-    rows, _ = mine(source(server, tmp_path, TOKENS), tmp_path)
-    assert rows == clean[0]
-    assert set(server.counts.by_token) == set(TOKENS)
-
-
-def test_a_token_that_is_refused_is_left_out_and_without_any_the_run_ends(serve, clean, tmp_path):
-    server = serve()
-    rows, _ = mine(source(server, tmp_path, ["ghp_wrong", TOKENS[1]]), tmp_path)
-    assert rows == clean[0]
-    with pytest.raises(ConfigError, match="does not accept the credentials"):
-        mine(source(server, tmp_path / "other", ["ghp_wrong"]), tmp_path / "other")
-
-
 def test_no_token_is_logged_stored_or_named(serve, tmp_path, caplog, capfd):
     caplog.set_level(logging.DEBUG)
-    server = serve(faults=Faults(4, 0.3))
-    mine(source(server, tmp_path, TOKENS), tmp_path)
-    with pytest.raises(ConfigError) as caught:
-        mine(source(server, tmp_path / "other", ["ghp_" + "c" * 36]), tmp_path / "other")
+    server = serve(faults=Faults(KINDS))
+    mine(source(server, tmp_path), tmp_path)
+    with pytest.raises(ConfigError, match="does not accept the credentials") as caught:
+        mine(source(server, tmp_path / "other", "ghp_" + "c" * 36), tmp_path / "other")
     said = caplog.text + "".join(capfd.readouterr()) + str(caught.value)
     stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-    for token in (*TOKENS, "ghp_" + "c" * 36):
+    for token in (TOKEN, "ghp_" + "c" * 36):
         assert token not in said
         assert token.encode() not in stored
 
 
-def test_an_app_mines_too(serve, clean, tmp_path):
+def test_an_app_mines_too(serve, clean, tmp_path, monkeypatch):
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -296,21 +250,11 @@ def test_an_app_mines_too(serve, clean, tmp_path):
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     (tmp_path / "key.pem").write_bytes(key.private_bytes(*form))
     server = serve()
-    app = {"app_id": 7, "app_installation": 8, "app_key": tmp_path / "key.pem"}
-    rows, _ = mine(source(server, tmp_path, [], **app), tmp_path)
+    for name, value in zip(client.APP, ("7", "8", str(tmp_path / "key.pem")), strict=True):
+        monkeypatch.setenv(name, value)
+    rows, _ = mine(source(server, tmp_path, ""), tmp_path)
     assert rows == clean[0]
     assert set(server.counts.by_token) == {"ghs_8"}
-
-
-def test_a_query_that_is_too_heavy_for_github_is_asked_in_smaller_pages(tmp_path):
-    repository = new_repository(BIG, 1)
-    add_pulls(repository, random.Random(2), 70, 0.1)
-    repository.heavy = True
-    world = World({BIG: repository})
-    write_world(world, tmp_path / "git")
-    with GitHubServer(world, tmp_path / "git").running() as server:
-        rows, _ = mine(source(server, tmp_path), tmp_path)
-    assert set(rows) == set(world.expected())
 
 
 def test_repositories_that_cannot_or_must_not_be_mined_are_named(origin, clean, tmp_path):
@@ -341,9 +285,11 @@ def test_issues_are_linked_by_former_names_of_the_repository(tmp_path):
     assert table["dropped"]["no_issue"] == 1
 
 
-def test_a_cursor_github_no_longer_takes_begins_the_crawl_again(serve, clean, tmp_path, small_pages):
+def test_a_cursor_github_no_longer_takes_begins_the_crawl_again(serve, clean, tmp_path, small_pages, monkeypatch):
     server = serve()
-    mine(source(server, tmp_path, workers=1, budget=8), tmp_path)
+    with monkeypatch.context() as small:
+        small.setattr(client, "BUDGET", 8)
+        mine(source(server, tmp_path, workers=1), tmp_path)
     for path in (tmp_path / "state").rglob("progress.json"):
         text = path.read_text()
         assert '"cursor"' in text
@@ -352,32 +298,20 @@ def test_a_cursor_github_no_longer_takes_begins_the_crawl_again(serve, clean, tm
     assert rows == clean[0]
 
 
-def test_a_github_that_stays_down_is_one_clear_line_and_loses_nothing(serve, clean, tmp_path, small_pages):
-    with pytest.raises(InfrastructureError, match="GitHub failed 3 times in a row"):
-        mine(source(serve(faults=Faults(0, 1.0, ("502",))), tmp_path, retries=2), tmp_path)
-    server = serve()
-    mine(source(server, tmp_path, workers=1, budget=8), tmp_path)
-    server.faults.share, server.faults.kinds = 1.0, ("dropped",)
-    with pytest.raises(InfrastructureError, match="run the same command again"):
-        mine(source(server, tmp_path, retries=1), tmp_path)
-    server.faults.share = 0.0
+def test_a_github_that_goes_down_is_one_clear_line_and_loses_nothing(serve, clean, tmp_path, small_pages, monkeypatch):
+    monkeypatch.setattr(client, "TRIES", 2)
+    server = serve(faults=Faults([None] * 8 + ["dropped"] * 9))
+    with pytest.raises(InfrastructureError, match=r"GitHub failed 2 times in a row .*: run the same command again"):
+        mine(source(server, tmp_path, workers=1), tmp_path)
+    server.faults.to_come.clear()
     rows, _ = mine(source(server, tmp_path), tmp_path)
     assert rows == clean[0]
 
 
 def test_a_clone_that_cannot_be_had_skips_its_repository_and_says_why(serve, tmp_path, monkeypatch):
-    monkeypatch.setattr("fusesearch.data.sources.mirrors.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("fusesearch.search.clones.PAUSE_SECONDS", 0.0)
     with pytest.raises(DataError, match="not one pair"):
         mine(source(serve(), tmp_path, clone_url=f"{tmp_path.as_uri()}/nowhere/{{repo}}.git"), tmp_path)
-
-
-def test_the_cost_is_said_before(serve, tmp_path):
-    said = []
-    github = source(serve(), tmp_path, budget=500)
-    github.announce = said.append
-    mine(github, tmp_path)
-    assert said[0].startswith("GitHub: 2 repositories, ")
-    assert said[0].endswith("mine.github.budget allows 500")
 
 
 def test_criteria_choose_repositories(tmp_path):

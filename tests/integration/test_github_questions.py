@@ -84,7 +84,7 @@ def served(world, tmp_path):
     with GitHubServer(world, tmp_path / "origin").running() as server:
         os.environ["FUSESEARCH_TEST_TOKENS"] = "ghp_" + "a" * 36
         config = GitHubSource(
-            repositories=[REPO], api_url=server.url, clone_url=server.clone_url, retry_seconds=0.001, questions=True,
+            repositories=[REPO], api_url=server.url, clone_url=server.clone_url, questions=True,
             token_env="FUSESEARCH_TEST_TOKENS",
         )  # fmt: skip
 

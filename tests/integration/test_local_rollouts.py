@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from fusesearch.core.errors import InfrastructureError
 from fusesearch.core.storage import read_instances
 from fusesearch.training import local
 from fusesearch.training.local import Local
-from fusesearch.training.rollouts import Episodes
+from fusesearch.training.rollouts import Batch, Episodes
 from fusesearch.training.trainer import load_student
 from tests.fakes.training import snapshots_in
 
@@ -43,27 +44,51 @@ def made(tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatc
         yield rollouts, episodes, ["one", "one", "two", "two"], trainer
 
 
-def test_processes_make_the_same_rollouts_and_one_that_dies_ends_the_step_in_one_line(
-    made: Made, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def assert_same(one: Batch, other: Batch) -> None:
+    assert {name: one.columns[name] for name in one.columns if name != "logprobs"} == {
+        name: other.columns[name] for name in other.columns if name != "logprobs"
+    }
+    for logprobs, others in zip(one.columns["logprobs"], other.columns["logprobs"], strict=True):
+        assert logprobs == pytest.approx(others, abs=1e-4)
+    assert [(s.instance_id, s.reward, s.turns) for s in one.scores] == [(s.instance_id, s.reward, s.turns) for s in other.scores]
+    assert len({tuple(row) for row in one.columns["completion_ids"]}) > 1
+
+
+class InThisProcess:
+    """Does at once what a pool of processes would do."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self._processes: dict[int, Any] = {}
+
+    def submit(self, work: Any, *arguments: Any) -> Any:
+        made = work(*pickle.loads(pickle.dumps(arguments)))
+        return SimpleNamespace(result=lambda: made)
+
+    def shutdown(self, **_: Any) -> None:
+        pass
+
+
+def test_parts_make_the_same_rollouts_as_all_at_once(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     rollouts, episodes, ids, trainer = made
+    monkeypatch.setattr(local, "ProcessPoolExecutor", InThisProcess)
     trainer.model.train()
     apart = rollouts(episodes, ids, trainer)
     assert rollouts._pool is not None
     assert trainer.model.training
     monkeypatch.setattr(local, "LEAST", 3)
-    alone = rollouts(episodes, ids, trainer)
-    assert {name: apart.columns[name] for name in apart.columns if name != "logprobs"} == {
-        name: alone.columns[name] for name in alone.columns if name != "logprobs"
-    }
-    for one, other in zip(apart.columns["logprobs"], alone.columns["logprobs"], strict=True):
-        assert one == pytest.approx(other, abs=1e-4)
-    assert [(s.instance_id, s.reward, s.turns) for s in apart.scores] == [
-        (s.instance_id, s.reward, s.turns) for s in alone.scores
-    ]
-    assert len({tuple(row) for row in apart.columns["completion_ids"]}) > 1
+    assert_same(apart, rollouts(episodes, ids, trainer))
 
+
+@pytest.mark.rare
+def test_processes_make_the_same_rollouts_and_one_that_dies_ends_the_step_in_one_line(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rollouts, episodes, ids, trainer = made
+    apart = rollouts(episodes, ids, trainer)
+    monkeypatch.setattr(local, "LEAST", 3)
+    assert_same(apart, rollouts(episodes, ids, trainer))
     monkeypatch.setattr(local, "LEAST", 2)
+    assert rollouts._pool is not None
     for pid in list(rollouts._pool._processes):
         os.kill(pid, signal.SIGKILL)
     with pytest.raises(InfrastructureError, match="a process that makes rollouts died"):

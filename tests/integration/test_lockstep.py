@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -12,14 +13,11 @@ import pytest
 from fusesearch.agents.loop import run_episodes
 from fusesearch.agents.models.base import Completion, Message, Sampling
 from fusesearch.agents.models.transformers import TransformersModel, _Request
-from tests.fakes.tiny_student import tiny_student
+from fusesearch.core.config import Params
+from fusesearch.core.storage import read_instances
+from fusesearch.training.environment import open_tasks
 
 ISSUES = ["prime fails", "a much longer issue about prime numbers in many words", "n", "n", "return", "one more", "last"]
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_student(tmp_path_factory.mktemp("nano"), ["def prime(n):\n    return n + 1\n" * 20], 400, seed=1)
 
 
 class Watched(TransformersModel):
@@ -32,9 +30,9 @@ class Watched(TransformersModel):
         return super()._generate(batch)
 
 
-def watched(checkpoint: Path, **options: Any) -> Watched:
-    model = Watched.load(checkpoint, **options)
-    assert isinstance(model, Watched)
+def watched(checkpoint: Path, kind: type[Watched] = Watched, **options: Any) -> Any:
+    model = kind.load(checkpoint, **options)
+    assert isinstance(model, kind)
     model.batches = []
     return model
 
@@ -69,18 +67,44 @@ async def played(model: TransformersModel, pace: int, concurrency: int) -> list[
 
 @pytest.mark.parametrize("concurrency", [3, len(ISSUES)])
 @pytest.mark.parametrize("most", [4, 64])
-def test_tools_that_take_longer_change_no_batch_and_no_bit(checkpoint: Path, concurrency: int, most: int) -> None:
+def test_tools_that_take_longer_change_no_batch_and_no_bit(base: Path, concurrency: int, most: int) -> None:
     runs = []
     for pace in range(3):
-        model = watched(checkpoint, max_batch=most)
+        model = watched(base, max_batch=most)
         tokens = [[c.tokens for c in made] for _, made in asyncio.run(played(model, pace, concurrency))]
         runs.append((model.batches, tokens))
     assert runs[1:] == runs[:1] * 2
     assert max(len(batch) for batch in runs[0][0]) >= min(concurrency, most)
 
 
-def test_a_model_answers_after_its_episodes_were_stopped(checkpoint: Path) -> None:
-    model = TransformersModel.load(checkpoint)
+class Delayed(Watched):
+    """Waits before each request, as an episode does for its tools."""
+
+    wait: Random
+
+    async def complete(self, *asked: Any) -> Completion:
+        await asyncio.sleep(self.wait.random() / 30)
+        return await super().complete(*asked)
+
+
+def test_rollouts_of_search_tasks_are_in_lockstep(base: Path, params: Params, instances: Path) -> None:
+    """As of GRPO's own stage, so that a user's trainer can repeat a run."""
+    tasks = replace(
+        open_tasks(instances.parent / "repos", instances.parent / "snapshots"), agent=params.agent, tools=params.tools
+    )
+    tasks = tasks.of(read_instances(instances))
+    runs = []
+    for pace in range(3):
+        model = watched(base, kind=Delayed)
+        model.wait = Random(pace)
+        rollouts = tasks.rollouts([name for name in tasks.instances for _ in range(4)], model, temperature=1.0, seed=7)
+        runs.append((model.batches, [(row.score.instance_id, row.completion_ids, row.logprobs) for row in rollouts]))
+    assert runs[1:] == runs[:1] * 2
+    assert len(runs[0][0][0]) == 12
+
+
+def test_a_model_answers_after_its_episodes_were_stopped(base: Path) -> None:
+    model = TransformersModel.load(base)
 
     async def hangs() -> None:
         await asyncio.sleep(60)
@@ -100,8 +124,8 @@ def test_a_model_answers_after_its_episodes_were_stopped(checkpoint: Path) -> No
     assert asyncio.run(stopped()).tokens
 
 
-def test_episodes_that_an_episode_runs_count_as_its_own(checkpoint: Path) -> None:
-    model = TransformersModel.load(checkpoint)
+def test_episodes_that_an_episode_runs_count_as_its_own(base: Path) -> None:
+    model = TransformersModel.load(base)
 
     async def asks() -> int:
         made = await model.complete([Message(role="user", content="n")], [], Sampling(max_new_tokens=2))

@@ -22,7 +22,7 @@ STOPS = ("answer", "no_answer", "max_turns", "max_context")
 
 
 INSTANCE = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="`Basket.total` is too low.")
-AGENT = Agent(encoder=shared_encoder())
+AGENT = Agent(options={"encoder": shared_encoder()})
 ASKING = [name for name, entry in LOCALIZERS.items() if entry.asks_model]
 
 

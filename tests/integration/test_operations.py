@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.rare, pytest.mark.timeout(900)]
 ROOT = Path(__file__).parents[2]
 COPIED = (
     "experiments/reference", "experiments/filtering/experiment.yaml", "fusesearch", "tasks", "flows", ".dvc/config",
-    ".dvcignore", ".gitignore", "dvc.yaml", "requirements.lock",
+    ".dvcignore", ".gitignore", "dvc.yaml", "requirements.lock", "experiments/nano/packages.txt",
 )  # fmt: skip
 TOKEN = "ghp_" + "a" * 36
 SECONDS = 600

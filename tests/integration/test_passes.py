@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,6 +40,11 @@ def rollouts(prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:
     return {"prompt_ids": prompt, "completion_ids": completion, "env_mask": mask, "logprobs": logprobs}
 
 
+@cache
+def _base() -> Path:
+    return tiny_student(Path(mkdtemp(prefix="base-")), ["def prime(n):\n    return n % 2\n"] * 5, 300)
+
+
 class Step:
     """The weights and the figures after a step of SGD."""
 
@@ -52,7 +57,7 @@ class Step:
     def _train(
         self, of: Callable[..., Any], out: Path, rewards: list[float], kl: float, vllm: bool, packed: bool, given: dict[str, Any]
     ) -> None:
-        model, tokenizer = load_student(tiny_student(out / "base", ["def prime(n):\n    return n % 2\n"] * 5, 300))
+        model, tokenizer = load_student(_base())
         if kl:  # so that the policy is not its reference
             with torch.no_grad():
                 for parameter in model.parameters():
@@ -87,14 +92,14 @@ def trl_step(rewards: tuple[float, ...], kl: float, vllm: bool) -> Step:
 @pytest.mark.parametrize(
     ("packed", "most", "passes", "kl", "vllm"),
     [
-        (False, 1, 4, 0.1, True),
+        pytest.param(False, 1, 4, 0.1, True, marks=pytest.mark.rare),
         (False, 15, 3, 0.0, False),
-        (False, 1000, 1, 0.1, True),
-        (True, 1, 4, 0.0, False),
+        pytest.param(False, 1000, 1, 0.1, True, marks=pytest.mark.rare),
+        pytest.param(True, 1, 4, 0.0, False, marks=pytest.mark.rare),
         (True, 15, 2, 0.1, True),
-        (True, 1000, 1, 0.0, False),
+        pytest.param(True, 1000, 1, 0.0, False, marks=pytest.mark.rare),
     ],
-)  # every pair of settings
+)  # every pair of settings; several passes, padded and packed, in each run of the tests
 def test_a_step_in_passes_is_trls_with_its_pass_for_old_probabilities(
     packed: bool, most: int, passes: int, kl: float, vllm: bool
 ) -> None:

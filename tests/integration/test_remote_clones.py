@@ -58,8 +58,8 @@ def test_only_what_is_asked_for_is_fetched_and_in_one_request(store, work):
     assert packs(store) == 2  # commits and trees; the thirty blobs
     clone = next((store.cache_dir / "clones").glob("*.git"))
     with Git(clone) as reader:
-        assert not reader.absent(git(work, "rev-parse", f"{first}^{{tree}}"))
-        assert len(reader.absent(git(work, "rev-parse", f"{second}^{{tree}}"))) == 30
+        assert not reader.absent([first])
+        assert len(reader.absent([second])) == 30
     store.repository(address(work), second)
     assert packs(store) == 3
 

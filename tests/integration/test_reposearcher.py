@@ -3,8 +3,6 @@
 import asyncio
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls
@@ -12,7 +10,7 @@ from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.reposearcher import RepoSearcherLocalizer
-from fusesearch.localizers.reposearcher.tools import SearchTools, schemas
+from fusesearch.localizers.reposearcher.tools import SearchTools
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
 
@@ -117,21 +115,6 @@ def test_a_long_result_is_cut_with_a_notice_and_its_entities_are_what_is_shown(r
     assert len(result.output) <= 900
     assert "more lines are not shown" in result.output
     assert len(result.entities) == len(result.output.split("\n")) - 2
-
-
-TEXT = st.text(max_size=40) | st.sampled_from(["/repo", "pkg/core.py", "Shape", "area", "..", "\x00", "~"])
-
-
-KEYS = st.sampled_from(["file", "class", "function", "method", "x"])
-TOOL_NAMES = st.sampled_from([tool["function"]["name"] for tool in schemas()])
-
-
-@settings(max_examples=60)
-@given(name=TOOL_NAMES, arguments=st.dictionaries(KEYS, TEXT | st.none() | st.integers()))
-def test_any_arguments_give_a_bounded_result(root, name, arguments):
-    result = call(root, name, chars=2000, **arguments)
-    assert len(result.output) <= 2100
-    assert (result.error is None) or result.output.startswith("Error: ")
 
 
 def localize(root, replies, **agent):

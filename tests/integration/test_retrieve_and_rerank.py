@@ -1,10 +1,9 @@
 """SweRank over a real git tree, with a tiny encoder and a scripted model: what it retrieves, asks, answers and survives."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -12,17 +11,17 @@ from fusesearch.agents.models.base import Completion
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.core.caches import Caches
 from fusesearch.core.config import Agent
-from fusesearch.core.errors import ArtifactError, ConfigError, OptionError
+from fusesearch.core.errors import ArtifactError, ConfigError, InfrastructureError, OptionError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import read_trajectories
+from fusesearch.localizers import swerank
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.registry import make_localizer
 from fusesearch.localizers.searcher import SearchOptions
 from fusesearch.localizers.swerank import UNREADABLE, candidates_of
-from fusesearch.localizers.swerank import encoder as encoders
 from fusesearch.search.repository import Repository
 from tests.fakes.commands import app
-from tests.fakes.encoder import shared_encoder, tiny_encoder
+from tests.fakes.encoder import SIZE, shared_encoder, tiny_encoder
 from tests.fakes.git import committed
 
 ROOT = Path(__file__).parents[2]
@@ -49,15 +48,36 @@ FILES = {
 
 def made(name, tmp_path, reply=None, **agent):
     model = ScriptedModel(reply) if reply else None
-    return make_localizer(name, Setup(model, Agent(**{"encoder": shared_encoder(), **agent}), caches=Caches(tmp_path)))
+    agent = Agent(**{"options": {"encoder": shared_encoder()}, **agent})
+    return make_localizer(name, Setup(model, agent, caches=Caches(tmp_path)))
 
 
 def instance(issue=ISSUE):
     return Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement=issue)
 
 
+TEXTS = ["def total(self): return 1", "", "x" * 500, "\ud800 \u0101 \n\t"]
+
+
+def test_vectors_have_length_one_and_do_not_depend_on_the_other_texts():
+    encoder = swerank.encoder_named(shared_encoder())
+    found = swerank._embedded(encoder, TEXTS)
+    assert (found.shape, found.dtype) == ((len(TEXTS), SIZE), np.float32)
+    assert np.linalg.norm(found, axis=1) == pytest.approx(np.ones(len(TEXTS)), abs=1e-5)
+    assert np.concatenate([swerank._embedded(encoder, [text]) for text in TEXTS]) == pytest.approx(found, abs=1e-5)
+
+
+@pytest.mark.parametrize("damage", ["modules.json", "model.safetensors", "config.json"])
+def test_a_damaged_encoder_is_one_clear_line(tmp_path, damage):
+    folder = tiny_encoder(tmp_path)
+    (folder / damage).write_text("{")
+    with pytest.raises(ArtifactError, match="is no encoder that can be loaded: ") as raised:
+        swerank.encoder_named(str(folder))
+    assert "\n" not in str(raised.value)
+
+
 def test_the_text_of_a_function_is_its_path_its_class_and_its_code(repository):
-    found = {one.entity: one.text for one in candidates_of(repository)}
+    found = dict(candidates_of(repository))
     assert found["shop/basket.py::Basket.total"].startswith(
         "shop/basket.py/Basket/total\nclass Basket:    @property\n    def total"
     )
@@ -71,8 +91,8 @@ async def test_the_encoder_alone_ranks_functions_and_files_by_their_first(reposi
     localizer = made("swerank-embed", tmp_path)
     done = await localizer.localize(instance(), repository)
     assert (done.localizer, done.model, done.stop, done.error) == ("swerank-embed", "", "answer", None)
-    every = list(dict.fromkeys(one.entity for one in candidates_of(repository)))
-    ranked = [one.entity for one in localizer.retrieve(ISSUE, repository)]
+    every = list(dict.fromkeys(name for name, _ in candidates_of(repository)))
+    ranked = [name for name, _ in swerank.retrieve(localizer, ISSUE, repository)]
     assert sorted(ranked) == sorted(every)
     assert done.answer.functions == ranked[:15]
     assert done.answer.files == list(dict.fromkeys(entity.partition("::")[0] for entity in ranked))
@@ -92,7 +112,7 @@ async def test_the_model_reorders_windows_from_the_end_to_the_top(repository, tm
 
     localizer = made("swerank", tmp_path, reply)
     done = await localizer.localize(instance(), repository)
-    retrieved = [one.entity for one in localizer.retrieve(ISSUE, repository)]
+    retrieved = [name for name, _ in swerank.retrieve(localizer, ISSUE, repository)]
     assert done.answer.functions[0] == "shop/prices.py::price_7"
     assert done.answer.functions[1:] == [entity for entity in retrieved if not entity.endswith(wanted)][:14]
     assert len(done.turns) == len(prompts) == 5  # 28 functions: ..28, ..23, ..18, ..13, ..8
@@ -110,7 +130,7 @@ async def test_a_reply_that_cannot_be_read_leaves_the_order_and_is_counted(repos
 
     localizer = made("swerank", tmp_path, reply)
     done = await localizer.localize(instance(), repository)
-    assert done.answer.functions == [one.entity for one in localizer.retrieve(ISSUE, repository)][:15]
+    assert done.answer.functions == [name for name, _ in swerank.retrieve(localizer, ISSUE, repository)][:15]
     unread = [turn for turn in done.turns if turn.extra.get(UNREADABLE)]
     assert 1 <= len(unread) < len(done.turns)
     assert all(turn.text == "All of them matter." for turn in unread)
@@ -161,42 +181,45 @@ async def test_without_functions_there_is_no_answer_and_no_request(tmp_path, fil
     assert (done.stop, done.answer, done.turns, done.error) == ("no_answer", None, [], None)
 
 
-async def test_another_commit_embeds_only_what_changed(tmp_path, monkeypatch):
+@pytest.fixture
+def embedded(monkeypatch):
+    """The texts of each call of the encoder."""
     seen = []
-    embed = encoders.Encoder.embed
-    monkeypatch.setattr(encoders.Encoder, "embed", lambda self, texts: seen.append(len(texts)) or embed(self, texts))
-    for number, files in enumerate((FILES, FILES | {"web/cart.ts": "export function add() { return 1; }\n"})):
-        committed(tmp_path / str(number), files)
-        await made("swerank-embed", tmp_path / "kept").localize(instance(), Repository(tmp_path / str(number)))
-    assert seen == [29, 1, 1, 1]  # functions and issue, then the new function and the issue
+    embed = swerank._embedded
+    monkeypatch.setattr(swerank, "_embedded", lambda encoder, texts: seen.append(texts) or embed(encoder, texts))
+    return seen
 
 
-async def test_the_prefix_is_the_encoders_own_or_the_given_one(repository, tmp_path, monkeypatch):
-    queries = []
-    embed = encoders.Encoder.embed
-    monkeypatch.setattr(encoders.Encoder, "embed", lambda self, texts: queries.append(texts[-1]) or embed(self, texts))
+async def test_the_vectors_of_a_tree_are_made_once(tmp_path, embedded):
+    committed(tmp_path / "tree", FILES)
+    for _ in range(2):
+        await made("swerank-embed", tmp_path / "kept").localize(instance(), Repository(tmp_path / "tree"))
+    assert [len(texts) for texts in embedded] == [1, 29, 1, 1, 1]  # which encoder, functions, issue
+
+
+async def test_the_prefix_is_the_encoders_own_or_the_given_one(repository, tmp_path, embedded):
     own = str(tiny_encoder(tmp_path / "encoder", prefix="Find: "))
-    for given, prefix in ((None, "Find: "), ("", ""), ("Query: ", "Query: ")):
-        await made("swerank-embed", tmp_path, encoder=own, query_prefix=given).localize(instance(), repository)
-        assert queries[-1] == prefix + ISSUE
+    for given, prefix in (({}, "Find: "), ({"query_prefix": ""}, ""), ({"query_prefix": "Query: "}, "Query: ")):
+        await made("swerank-embed", tmp_path, options={"encoder": own, **given}).localize(instance(), repository)
+        assert embedded[-1] == [prefix + ISSUE]
 
 
 async def test_an_encoder_that_fails_is_an_error_and_no_answer(repository, tmp_path, monkeypatch):
-    def full(self, texts):
-        raise encoders.InfrastructureError("the encoder failed: no memory")
+    def full(encoder, texts):
+        raise InfrastructureError("the encoder failed: no memory")
 
-    monkeypatch.setattr(encoders.Encoder, "embed", full)
+    monkeypatch.setattr(swerank, "_embedded", full)
     done = await made("swerank-embed", tmp_path).localize(instance(), repository)
     assert (done.stop, done.error, done.answer) == ("error", "the encoder failed: no memory", None)
 
 
 async def test_without_an_encoder_nothing_starts(repository, tmp_path):
-    with pytest.raises(ConfigError, match="needs an encoder"):
-        made("swerank-embed", tmp_path, encoder="")
+    with pytest.raises(ConfigError, match=r"needs --encoder \(agent.options"):
+        made("swerank-embed", tmp_path, options={"encoder": ""})
     with pytest.raises(ArtifactError, match="is missing"):
-        await made("swerank-embed", tmp_path, encoder=str(tmp_path / "gone")).localize(instance(), repository)
+        await made("swerank-embed", tmp_path, options={"encoder": str(tmp_path / "gone")}).localize(instance(), repository)
     for options in ({"localizer": "swerank-embed"}, {"localizer": "bm25", "encoder": "x"}, {"encoder": "x"}):
-        with pytest.raises(OptionError, match="encoder: is for the localizers swerank"):
+        with pytest.raises(OptionError, match=r"encoder: (swerank-embed needs one|is for swerank and swerank-embed alone)"):
             SearchOptions(**options)
 
 
@@ -214,19 +237,11 @@ def test_the_commands_take_an_encoder(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     (kept,) = read_trajectories(next((tmp_path / "out/cells").iterdir()) / "trajectories.jsonl")
     assert (kept.stop, len(kept.answer.functions)) == ("answer", 15)
-    assert json.loads(next((tmp_path / "out/cells").glob("*/settings.json")).read_text())["agent"]["encoder"] == shared_encoder()
+    settings = json.loads(next((tmp_path / "out/cells").glob("*/settings.json")).read_text())
+    assert settings["agent"]["options"] == {"encoder": shared_encoder()}
 
 
 PATCH = (
     "diff --git a/shop/prices.py b/shop/prices.py\n--- a/shop/prices.py\n+++ b/shop/prices.py\n"
     "@@ -1,2 +1,2 @@\n async def price_0(item):\n-    return 0 + item\n+    return 1 + item\n"
 )
-
-
-def test_a_missing_package_is_one_line_that_says_how_to_install_it(tmp_path):
-    committed(tmp_path / "tree", FILES)
-    code = "import sys; sys.modules['torch'] = None; from fusesearch.cli import main; main()"
-    words = ["localize", ISSUE, "--repo", str(tmp_path / "tree"), "--localizer", "swerank-embed", "--encoder", str(tmp_path)]
-    done = subprocess.run([sys.executable, "-c", code, *words], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "this needs torch, which is not installed: pip install -e '.[train]'" in done.stderr

@@ -18,7 +18,7 @@ from tests.integration.installed import Copy, found_by_api, found_by_command, fo
 
 ISSUE = "`Box.seal` in box.py prints too long labels"
 SOURCE = "class Box:\n    def seal(self):\n        return shorten('x' * 99)\n\n\ndef shorten(text):\n    return text[:9]\n"
-NEEDS_MORE = ("oracle", "prior")  # the truth, other questions
+NEEDS_MORE = ("oracle",)  # the truth
 KEEPS = {
     "ranker": "index",
     "ranker-list": "index",
@@ -37,7 +37,7 @@ async def test_a_search_writes_into_the_users_cache_alone(name, tmp_path, monkey
     reply = json.dumps({"code_info_list": [{"keyword": "shorten", "file_path": ""}]})
     if name == "locagent":
         reply = format_calls([("search_entity", {"terms": ["shorten"]})])
-    agent = Agent(max_turns=3, encoder=shared_encoder())
+    agent = Agent(max_turns=3, options={"encoder": shared_encoder()})
     searcher = Searcher(name, ScriptedModel(lambda messages: reply) if asks_model(name) else None, agent, Tools())
     for working_directory in ("here", "searched"):
         monkeypatch.chdir(tmp_path / working_directory)
@@ -68,18 +68,11 @@ def ran(tmp_path):
     return hostile(tmp_path / "tree")
 
 
-def test_the_command_line_answers(command, ran, tmp_path):
+def test_command_line_server_and_python_answer_and_run_nothing_of_the_folder(command, ran, tmp_path):
     assert found_by_command(COPY, command, tmp_path / "tree") == "perimeter"
-    assert not ran.exists()
-
-
-def test_the_mcp_server_answers(command, ran, tmp_path):
     assert found_by_mcp(COPY, command, tmp_path / "tree") == "perimeter"
-    assert not ran.exists()
-
-
-def test_python_answers(ran, tmp_path):
-    assert found_by_api(COPY, tmp_path / "tree") == "perimeter"
+    if command == COPY.module:
+        assert found_by_api(COPY, tmp_path / "tree") == "perimeter"
     assert not ran.exists()
 
 

@@ -1,12 +1,9 @@
 """One Prefect server of the project in the background, whoever asks first. A toy that starts sooner stands in for it."""
 
 import os
-import socket
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -15,7 +12,6 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from flows import server
 from fusesearch.core.errors import TrackingUnavailable
 from fusesearch.core.storage import read_json
-from tests.fakes.waiting import wait_for
 
 TOY = """
 import http.server, sys, time
@@ -35,7 +31,6 @@ def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "toy.py").write_text(TOY)
     monkeypatch.setattr(server, "COMMAND", (sys.executable, str(tmp_path / "toy.py"), "prefect", "server"))
-    monkeypatch.setattr(server, "WATCH_SECONDS", 0.05)
     monkeypatch.setattr(server, "PORT", 0)
     with temporary_settings(restore_defaults={PREFECT_API_URL}):
         yield
@@ -63,60 +58,18 @@ def test_stop_ends_it_and_the_next_one_is_another():
     assert pid() != first
 
 
+def test_a_server_that_was_killed_is_started_again():
+    server.ensure()
+    psutil.Process(pid()).kill()
+    psutil.Process(pid()).wait()
+    assert server.ensure() == server.running()
+
+
 def test_another_process_with_the_recorded_number_is_left_alone():
     server.STATE.mkdir()
     server.write_json(server.RECORD, {"pid": os.getpid(), "url": "http://127.0.0.1:9"})
     assert not server.stop()
     assert server.running() is None
-
-
-def test_a_server_that_is_killed_while_it_is_needed_comes_back_where_it_was():
-    with server.prefect_server() as api:
-        first = pid()
-        psutil.Process(first).kill()
-        wait_for(lambda: server.running() and pid() != first)
-        assert f"{server.running()}/api" == api == PREFECT_API_URL.value()
-
-
-def test_a_port_that_the_killed_server_still_holds_is_waited_for():
-    url = server.ensure()
-    psutil.Process(pid()).kill()
-    psutil.Process(pid()).wait()
-    with socket.socket() as held:
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        held.bind(("127.0.0.1", urlsplit(url).port))
-        held.listen()
-        with ThreadPoolExecutor(1) as pool:
-            restarted = pool.submit(server.ensure)
-            time.sleep(1)
-            held.close()
-            assert restarted.result(timeout=60) == url
-
-
-def test_a_server_that_was_stopped_stays_stopped():
-    with server.prefect_server():
-        server.stop()
-        time.sleep(0.5)
-        assert not server.RECORD.exists()
-
-
-def test_a_server_that_is_being_stopped_is_not_started_again(monkeypatch):
-    looked, stopped = threading.Event(), threading.Event()
-    alive = server._is_alive
-
-    def slow(record):
-        if threading.current_thread().name == "keep-prefect":
-            looked.set()
-            stopped.wait(3)
-        return alive(record)
-
-    with server.prefect_server():
-        monkeypatch.setattr(server, "_is_alive", slow)
-        assert looked.wait(30)
-        server.stop()
-        stopped.set()
-        time.sleep(1)
-        assert not server.RECORD.exists()
 
 
 def test_a_server_that_is_slow_to_answer_is_waited_for_and_not_started_twice():

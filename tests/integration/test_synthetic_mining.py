@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from fusesearch.core.config import Mine
 from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
 from fusesearch.core.storage import silent
-from fusesearch.data.sources.synthetic import Synthetic, mining, processes
+from fusesearch.data.sources.synthetic import Synthetic, mining
 from fusesearch.data.truth import truth_in_git
 from tests.fakes.git import git, write
 
@@ -106,24 +107,37 @@ def mine(config, seed, folder, progress=silent):
     return Synthetic(config, seed, folder / "journal").mine(folder / "repos", progress)
 
 
-@pytest.fixture
-def site(tmp_path, monkeypatch):
-    folder = tmp_path / "a site"
+@contextmanager
+def importable(folder):
     write(folder, {name: textwrap.dedent(text) for name, text in FILES.items()})
-    monkeypatch.setenv("PYTHONPATH", str(folder))
-    monkeypatch.syspath_prepend(str(folder))
-    return folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(folder))
+        patch.syspath_prepend(str(folder))
+        yield folder
 
 
-def test_the_patch_of_an_instance_fixes_its_failing_doctest(site, tmp_path):
-    seen = []
-    mined = mine(CONFIG, 0, tmp_path, lambda *progress: seen.append(progress))
-    git_dir = tmp_path / "repos" / "littlepkg__littlepkg.git"
+@pytest.fixture
+def site(tmp_path):
+    with importable(tmp_path / "a site") as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def little(tmp_path_factory):
+    """What is mined of ``littlepkg``, where, and the progress that was said."""
+    seen, folder = [], tmp_path_factory.mktemp("little")
+    with importable(folder / "a site") as found:
+        return mine(CONFIG, 0, folder, lambda *progress: seen.append(progress)), folder, found, seen
+
+
+def test_the_patch_of_an_instance_fixes_its_failing_doctest(little, tmp_path):
+    mined, folder, site, seen = little
+    git_dir = folder / "repos" / "littlepkg__littlepkg.git"
     assert len(mined.instances) >= 8
     assert len({instance.provenance["kind"] for instance in mined.instances}) >= 5
     assert {instance.provenance["hops"] for instance in mined.instances} >= {0, 1}
     assert seen[-1] == (len(mined.instances), 12)
-    assert mined.table["unsteady"] == {}
+    assert mined.figures == {"ended_by_clock": 0, "unsteady": {}}
     assert "littlepkg/tests/test_shapes.py" not in git(git_dir, "ls-tree", "-r", "--name-only", "main")
     for number, instance in enumerate(mined.instances):
         check_instance(instance, git_dir, tmp_path / f"work {number}", site)
@@ -160,11 +174,11 @@ def run_statement(instance, work):
     return done.stdout + done.stderr
 
 
-def test_the_same_seed_gives_the_same_commits_and_texts_and_another_seed_others(site, tmp_path):
+def test_the_same_seed_gives_the_same_commits_and_texts_and_another_seed_others(little, site, tmp_path):
     config = CONFIG.model_copy(update={"per_repository": 4})
-    runs = [mine(config, seed, tmp_path / f"run {n}").instances for n, seed in enumerate((0, 0, 1))]
-    assert runs[0] == runs[1]
-    assert [instance.problem_statement for instance in runs[0]] != [instance.problem_statement for instance in runs[2]]
+    same, other = (mine(config, seed, tmp_path / f"run {seed}").instances for seed in (0, 1))
+    assert same == little[0].instances[:4]
+    assert [instance.problem_statement for instance in same] != [instance.problem_statement for instance in other]
 
 
 LUCK = '''
@@ -209,7 +223,7 @@ def test_generators_that_a_package_seeds_from_the_system_give_the_same_numbers_i
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc fills memory")
 def test_memory_that_nobody_wrote_is_the_same_in_every_run(tmp_path):
     program = "import numpy; ['x' * 2000 for _ in range(9)]; print(len(set(numpy.empty(300).tobytes())))"
-    environment = processes.environment(str(tmp_path))
+    environment = mining.environment(str(tmp_path))
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"
 
@@ -271,7 +285,8 @@ Synthetic(Mine.model_validate_json(sys.argv[2]), 0, folder / "journal").mine(fol
 
 
 def test_a_killed_run_goes_on_and_rows_are_neither_lost_nor_doubled(site, tmp_path):
-    config = CONFIG.model_copy(update={"packages": ["littlepkg", "cpython/one=textwrap,difflib"], "per_repository": 2})
+    write(site, {"minipkg/__init__.py": textwrap.dedent(FILES["littlepkg/numbers.py"])})
+    config = CONFIG.model_copy(update={"packages": ["littlepkg", "minipkg"], "per_repository": 2})
     whole = mine(config, 0, tmp_path / "whole").instances
     command = [sys.executable, "-c", KILLED, str(tmp_path), config.model_dump_json()]
     environment = os.environ | {"PYTHONPATH": f"{Path(__file__).parents[2]}{os.pathsep}{site}"}
@@ -300,9 +315,9 @@ KILL = "os.kill(os.getpid(), signal.SIGKILL)"
 @pytest.mark.parametrize(
     ("death", "said"),
     [
-        (f'os.write(channel.fileno(), b\'{{"row": {{"re\'); {KILL}', "was killed by SIGKILL"),
+        pytest.param(f'os.write(channel.fileno(), b\'{{"row": {{"re\'); {KILL}', "was killed by SIGKILL", marks=pytest.mark.rare),
         (f"os.fork() and {KILL}; flag.write_text(str(os.getpid())); time.sleep(600); os._exit(0)", "was killed by SIGKILL"),
-        ("os._exit(3)", "ended with status 3"),
+        pytest.param("os._exit(3)", "ended with status 3", marks=pytest.mark.rare),
     ],
     ids=["killed in the middle of a line", "outlived by a child", "gone by itself"],
 )

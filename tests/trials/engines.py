@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -98,7 +99,7 @@ def by_verl(given: Setting) -> list[Row]:
     from verl.experimental.agent_loop.agent_loop import AgentLoopWorker
     from verl.utils.dataset.rl_dataset import RLHFDataset, collate_fn
 
-    from fusesearch.training.engines.rows import write_rows
+    from fusesearch.training.engines.verl_files import write_rows
 
     where = given.where
     rows = Path(where["cache"]) / "rows.parquet"
@@ -136,14 +137,25 @@ async def _kept(output: Any) -> Any:
     return output
 
 
+def script_of(first: str) -> str:
+    """The script of docs/environment.md whose first line is or names ``first``."""
+    page = Path(__file__).parents[2] / "docs" / "environment.md"
+    scripts = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    (script,) = [script for script in scripts if first in script.partition("\n")[0]]
+    return script
+
+
 def by_verifiers(given: Setting) -> list[Row]:
     """verifiers' own environment with its client for training, as prime-rl runs it."""
     import verifiers.v1 as vf
 
-    sys.path.insert(0, str(Path(__file__).parents[2] / "fusesearch" / "training" / "engines" / "hub"))
-    renderer = {"name": "custom", "import_path": "fusesearch.training.engines.verifiers:ChatRenderer"}
+    where = Path(given.where["cache"]) / "verifiers"
+    where.mkdir(parents=True)
+    (where / "code_localization.py").write_text(script_of("code_localization.py"))
+    sys.path.insert(0, str(where))
+    renderer = {"name": "custom", "import_path": "code_localization:ChatRenderer"}
     client = {"base_url": f"{given.address}/v1", "renderer": renderer, "renderer_model_name": str(given.checkpoint)}
-    taskset = {"id": "code-localization", **given.where}
+    taskset = {"id": "code_localization", **given.where}
     env = vf.load_environment(vf.resolve_env_config({"taskset": taskset, "agent": {"runtime": {"type": "subprocess"}}}))
     sampling = vf.SamplingConfig(temperature=0.7, max_tokens=given.tasks.agent.max_new_tokens)
     ctx = vf.ModelContext(client=vf.TrainClientConfig(**client), model="policy", sampling=sampling)

@@ -30,12 +30,9 @@ _OVERFLOW = re.compile(
 _OVERFLOW_CODES = {"context_length_exceeded", "string_above_max_length", "request_too_large"}
 _LIMITS = ("max_tokens", "max_completion_tokens")
 _OPTIONAL = ("top_p", "temperature", "seed", "stream_options", "tool_choice")
-_ABSENT = re.compile(r"missing|required|must be (?:set|passed|provided)")
 _NO_NULL = re.compile(
     r"nonetype|no attribute 'content'|content.*?(?:valid string|a string|null|none)|(?:null|none) .*?content", re.DOTALL
 )
-_INVALID = re.compile(r"\d+ validation errors?\b")
-"""What servers say of a request that is not to their taste, also with the status 500 of a fault of their own."""
 
 
 @dataclass(eq=False)
@@ -70,7 +67,7 @@ class Refusal(Exception):
     @property
     def invalid(self) -> bool:
         """Whether the request is at fault, and not the server."""
-        return self.status in _REFUSED or (self.status == 500 and _INVALID.search(self.message.lower()) is not None)
+        return self.status in _REFUSED
 
     @property
     def wants_text(self) -> bool:
@@ -139,7 +136,7 @@ class Dialect:
         """The arguments of a request."""
         hermes = tools if self.tool_format == "hermes" or not self.tools else []
         options: dict[str, Any] = {
-            "messages": chat_messages(messages, hermes, system=self.system, without=self.without, nulls=self.nulls),
+            "messages": chat_messages(messages, hermes, system=self.system, nulls=self.nulls),
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "seed": sampling.seed,
@@ -165,8 +162,6 @@ class Dialect:
             self.without |= {optional[0]} if {"top_p", "temperature"} <= set(optional) else set(optional)
         elif self.limit in sent and refusal.names(self.limit):
             self._limit(refusal, sent[self.limit])
-        elif extra := [name for name in _extras(sent["messages"]) if refusal.names(name) and not _ABSENT.search(refusal.message)]:
-            self.without |= set(extra)
         elif refusal.names("system") and any(row["role"] == "system" for row in sent["messages"]):
             self.system = False
         elif refusal.names("stream"):
@@ -194,10 +189,3 @@ class Dialect:
             *(["streamed"] if self.streams else []),
             *(f"without {name}" for name in sorted(self.without - {"stream_options", "tool_choice"})),
         ]
-
-
-def _extras(messages: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names of the fields that a server sent beside its messages and calls, and got back."""
-    known = {"role", "content", "tool_calls", "tool_call_id", "id", "type", "function"}
-    rows = [row for message in messages for row in (message, *message.get("tool_calls", ()))]
-    return list(dict.fromkeys(name for row in rows for name in row if name not in known))

@@ -22,35 +22,30 @@ def chat_messages(
     hermes_tools: list[dict[str, Any]],
     *,
     system: bool = True,
-    without: Collection[str] = (),
     nulls: bool = True,
 ) -> list[dict[str, Any]]:
     """``messages`` in the API's form.
 
     With ``hermes_tools`` the schemas go into the system prompt and the observations of a turn into one user message of
     ``<tool_response>`` blocks, as in Qwen's chat template, so that the server needs no support for tools. Without ``system``
-    the system prompt opens the first user message. Fields that the server sent beside a message go back to it, but for those
-    ``without``. Of calls without text the content is null, or with ``nulls`` False empty.
+    the system prompt opens the first user message. Fields that the server sent beside a message go back to it.
+    Of calls without text the content is null, or with ``nulls`` False empty.
     """
-    rows = _hermes(messages, hermes_tools) if hermes_tools else [_native(message, without, nulls) for message in messages]
+    rows = _hermes(messages, hermes_tools) if hermes_tools else [_native(message, nulls) for message in messages]
     if not system and len(rows) > 1 and rows[0]["role"] == "system":
         first = rows.pop(0)["content"]
         rows[0] = {**rows[0], "content": f"{first}\n\n{rows[0]['content']}"}
     return rows
 
 
-def _native(message: Message, without: Collection[str], nulls: bool) -> dict[str, Any]:
-    row: dict[str, Any] = {**_kept(message.extra, without), "role": message.role, "content": message.content}
+def _native(message: Message, nulls: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {**message.extra, "role": message.role, "content": message.content}
     if message.tool_calls:
-        row["tool_calls"] = [{**_kept(call.extra, without), **_call(call)} for call in message.tool_calls]
+        row["tool_calls"] = [{**call.extra, **_call(call)} for call in message.tool_calls]
         row["content"] = message.content or (None if nulls else "")
     if message.tool_call_id is not None:
         row["tool_call_id"] = message.tool_call_id
     return row
-
-
-def _kept(extra: dict[str, Any], without: Collection[str]) -> dict[str, Any]:
-    return {name: value for name, value in extra.items() if name not in without}
 
 
 def _call(call: ToolCall) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""The MCP server of ``fusesearch mcp`` and its two transports."""
+"""The MCP server of ``fusesearch mcp``: its tools, and its transport over stdin and stdout."""

@@ -10,15 +10,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
-import threading
 from functools import cache
 from typing import Any
 
 from fusesearch.code.reader import Syntax
 from fusesearch.code.spans import FunctionSpan
-from fusesearch.core.answering import answer_all, ask_server, start_server
+from fusesearch.core.answering import Answerer, answer_all
 
 MAX_CHARS = 1_000_000
 """Longer sources, mostly generated or minified, are skipped."""
@@ -44,7 +42,8 @@ def read_spans(source: str, language: str) -> list[FunctionSpan]:
 
 
 def _asked(language: str, data: bytes, *, whole: bool) -> dict[str, Any] | None:
-    found = _child(os.getpid()).ask(language, data, whole)
+    answer = _child(os.getpid()).ask(f"{language} whole" if whole else language, data)
+    found: dict[str, Any] | None = None if answer is None else json.loads(answer)
     if found and "fault" in found:
         raise RuntimeError(f"reading {language} failed: {found['fault']}")
     return found
@@ -76,37 +75,10 @@ def _read(language: str, data: bytes, whole: bool) -> dict[str, Any]:
         return {"fault": repr(error)[:500]}
 
 
-class _Child:
-    """The parsing process, started on first use and again after it died."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def ask(self, language: str, data: bytes, whole: bool) -> dict[str, Any] | None:
-        with self._lock:
-            process = self._process = self._process or start_server(__name__, str(CPU_SECONDS))
-            answer = ask_server(process, f"{language} whole" if whole else language, data)
-            if answer is None:
-                self._end(process)
-            return None if answer is None else json.loads(answer)
-
-    def _end(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = None
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout):
-            try:
-                if stream is not None:
-                    stream.close()
-            except BrokenPipeError:
-                continue
-
-
 @cache
-def _child(process: int) -> _Child:
-    """The child of ``process``, so that a fork does not share its parent's pipes."""
-    return _Child()
+def _child(process: int) -> Answerer:
+    """The parser of ``process``, so that a fork does not share its parent's pipes."""
+    return Answerer(__name__, str(CPU_SECONDS))
 
 
 def _without_comments(data: bytes, comments: list[tuple[int, int]]) -> list[str]:

@@ -10,81 +10,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fusesearch.core.config.data import BenchmarkSource, Criteria, Filter, GitHubSource, GitSource, Mine, Split
-    from fusesearch.core.config.episodes import Evaluate, Name, Report, Subject
-    from fusesearch.core.config.params import Params, load_params, overlay, parse_params, read_mapping, section_of
-    from fusesearch.core.config.searching import Agent, Tools
-    from fusesearch.core.config.section import RECORDED, SCHEMA, Section, as_recorded, parse_section
-    from fusesearch.core.config.training import (
-        Base,
-        Compute,
-        Grpo,
-        JudgeSection,
-        Lora,
-        ModelSection,
-        Rewarded,
-        RolloutSearch,
-        Select,
-        Sft,
-        Synthesize,
-        Teacher,
-        Validation,
-    )
+    from fusesearch.core.config.data import *  # noqa: F403
+    from fusesearch.core.config.episodes import *  # noqa: F403
+    from fusesearch.core.config.params import *  # noqa: F403
+    from fusesearch.core.config.searching import *  # noqa: F403
+    from fusesearch.core.config.section import *  # noqa: F403
+    from fusesearch.core.config.training import *  # noqa: F403
 
-__all__ = [
-    "RECORDED",
-    "SCHEMA",
-    "Agent",
-    "Base",
-    "BenchmarkSource",
-    "Compute",
-    "Criteria",
-    "Evaluate",
-    "Filter",
-    "GitHubSource",
-    "GitSource",
-    "Grpo",
-    "JudgeSection",
-    "Lora",
-    "Mine",
-    "ModelSection",
-    "Name",
-    "Params",
-    "Report",
-    "Rewarded",
-    "RolloutSearch",
-    "Section",
-    "Select",
-    "Sft",
-    "Split",
-    "Subject",
-    "Synthesize",
-    "Teacher",
-    "Tools",
-    "Validation",
-    "as_recorded",
-    "load_params",
-    "overlay",
-    "parse_params",
-    "parse_section",
-    "read_mapping",
-    "section_of",
-]
-
-_MODULES = (
-    "fusesearch.core.config.section",
-    "fusesearch.core.config.searching",
-    "fusesearch.core.config.episodes",
-    "fusesearch.core.config.training",
-    "fusesearch.core.config.data",
-    "fusesearch.core.config.params",
-)
+_MODULES = ("section", "searching", "episodes", "training", "data", "params")
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        for module in map(import_module, _MODULES):
-            if hasattr(module, name):
-                globals()[name] = getattr(module, name)
-                return globals()[name]
+    if not name.startswith("_"):
+        for module in (import_module(f"{__name__}.{part}") for part in _MODULES):
+            if name in vars(module):
+                return globals().setdefault(name, vars(module)[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from fusesearch.core.config.section import Section
 from fusesearch.core.presets import FILTER_PRESETS, NO_PRESET
 
 
 class Criteria(Section):
-    """Which repositories of GitHub to mine; null takes the value of the preset, if there is one."""
+    """Which repositories of GitHub to mine."""
 
     min_stars: int | None = Field(None, ge=0)
     min_issues: int | None = Field(None, ge=0, description="issues, open and closed")
@@ -23,12 +23,19 @@ class Criteria(Section):
     max_repositories: int | None = Field(None, ge=1, description="keep those with the most stars")
 
 
+def _of_criteria(values: dict[str, Any]) -> dict[str, Any]:
+    Criteria.model_validate(values)
+    return values
+
+
 class GitHubSource(Section):
     """The source `github`: merged pull requests and the issues they close (docs/data.md)."""
 
     repositories: list[str] = Field(default_factory=list, description="owner/name; if given, GitHub is not searched")
     preset: Literal["fusesearch", "tooltrain"] | None = Field(None, description="thresholds of a paper, as far as it gives them")
-    criteria: Criteria = Field(default_factory=Criteria)
+    criteria: Annotated[dict[str, Any], AfterValidator(_of_criteria)] = Field(
+        {}, description="values of Criteria, such as min_stars; they go over those of the preset"
+    )
     exclude: list[str] = Field(default_factory=list, description="owner/name to exclude, besides the benchmarks' repositories")
     questions: bool = Field(
         False,
@@ -36,18 +43,13 @@ class GitHubSource(Section):
     )  # fmt: skip
     since: date | None = Field(None, description="only pull requests merged, and questions asked, since this day, in quotes")
     comments: bool = Field(False, description="add the comments made before the first commit to the text of the issue")
-    budget: int | None = Field(None, ge=60, description="most GraphQL points per run; null: no limit")
-    max_wait: float = Field(
-        3700.0, ge=0, description="most seconds to wait for a rate limit; a longer wait ends the run, which keeps its rows"
-    )
-    retry_seconds: float = Field(1.0, ge=0, description="pause after a failed request, doubled with each failure")
-    retries: int = Field(10, ge=0, description="further tries of a failed request, not counting waits for rate limits")
     api_url: str = Field("", description="address of the API; empty: GITHUB_API_URL, else https://api.github.com")
     clone_url: str = Field("https://github.com/{repo}.git", description="address of a repository for git")
-    token_env: str = Field("GITHUB_TOKEN", description="environment variable with one token, or several separated by commas")
-    app_id: int | None = Field(None, description="id of a GitHub App, to use instead of tokens")
-    app_installation: int | None = Field(None, description="id of the App's installation")
-    app_key: Path | None = Field(None, description="file with the App's private key")
+    token_env: str = Field(
+        "GITHUB_TOKEN",
+        description="environment variable with the token; a GitHub App is named by GITHUB_APP_ID, GITHUB_APP_INSTALLATION_ID "
+        "and GITHUB_APP_KEY, the file with its private key",
+    )
 
 
 class GitSource(Section):
@@ -82,14 +84,12 @@ class Mine(Section):
         ["faults"], min_length=1, description="synthetic: what is made of a package: planted faults, questions, or both"
     )
     questions_per_repository: int = Field(40, ge=1, description="synthetic: most questions kept per repository")
-    packages: list[str] = Field(default_factory=list, description="synthetic: packages, each one repository")
+    packages: list[str] = Field(
+        default_factory=list, description="synthetic: packages, each one repository, and files (.txt) with one a line"
+    )
     per_repository: int = Field(60, ge=1, description="synthetic: most pairs kept per repository")
     attempts_per_repository: int = Field(400, ge=1, description="synthetic: most mutants tried per repository")
     seconds_per_repository: float = Field(600.0, gt=0, description="synthetic: most processor seconds per repository")
-    example_timeout_seconds: float = Field(
-        10.0, gt=0, description="synthetic: CPU-second limit for the doctests of a mutant, a fallback for the event counter"
-    )
-    memory_mb: int = Field(2048, ge=64, description="synthetic: address-space limit of a doctest process beyond its start")
     workers: int = Field(2, ge=1, description="processes")
 
 
@@ -102,10 +102,7 @@ class Filter(Section):
     min_issue_chars: int = Field(
         NO_PRESET["min_issue_chars"], ge=0, description="least characters of an issue, after stripping white space"
     )
-    max_issue_chars: int = Field(20_000, ge=1)
-    max_patch_chars: int = Field(1_000_000, ge=1)
     max_files: int = Field(NO_PRESET["max_files"], ge=1, description="files a patch may touch")
-    single_file: bool = Field(False, description="keep only pairs that modify exactly one file of code")
     near_duplicate: float | None = Field(
         NO_PRESET["near_duplicate"],
         gt=0.1,
@@ -128,9 +125,6 @@ class Split(Section):
     validation: float = Field(0.0, ge=0, le=1, description="share of the repositories, relative to the other two")
     validation_owners: list[str] = Field(default_factory=list, description="owners (before the slash) that are also held out")
     benchmarks: list[Path] = Field(default_factory=list, description="instance files to decontaminate against")
-    near_duplicate: float | None = Field(
-        0.8, gt=0.1, le=1, description="Jaccard similarity to a benchmark's issue or patch from which an instance is dropped"
-    )
     without: list[Path] = Field(
         default_factory=list, description="tables of instances that nothing trains on: CSV with id and rule, the reason"
     )

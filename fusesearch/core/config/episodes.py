@@ -48,9 +48,3 @@ class Evaluate(Section):
     runs: int = Field(3, ge=1, description="runs per instance; the paper averages over three")
     temperature: float = Field(0.7, ge=0)
     concurrency: int = Field(64, ge=1)
-
-
-class Report(Section):
-    """Tables and intervals."""
-
-    confidence: float = Field(0.95, gt=0, lt=1)

@@ -9,7 +9,7 @@ import yaml
 from pydantic import Field, model_validator
 
 from fusesearch.core.config.data import Filter, Mine, Split
-from fusesearch.core.config.episodes import Evaluate, Report
+from fusesearch.core.config.episodes import Evaluate
 from fusesearch.core.config.searching import Agent, Tools
 from fusesearch.core.config.section import Section, parse_section
 from fusesearch.core.config.training import Compute, Grpo, ModelSection, Select, Sft, Synthesize, Teacher
@@ -36,7 +36,6 @@ class Params(Section):
     grpo: Grpo = Grpo()
     compute: Compute = Compute()
     evaluate: Evaluate = Evaluate()
-    report: Report = Report()
 
     @model_validator(mode="after")
     def _training_can_be_shared(self) -> Params:

@@ -18,7 +18,6 @@ class Tools(Section):
     line_chars: int = Field(400, ge=20, description="characters shown of a line; the rest is cut with a mark")
     output_chars: int = Field(30_000, ge=200, description="most characters of one observation")
     context_lines: int = Field(0, ge=0, description="lines of context around a match in content mode")
-    timeout_seconds: float = Field(10.0, gt=0, description="wall time one call may take")
     concurrency: int | None = Field(8, ge=1, description="ripgrep processes at once; null: two for each core")
 
 
@@ -40,10 +39,7 @@ class Agent(Section):
         "none",
         description="ranker: the first message shows its first ten locations, inside issue_chars",
     )
-    encoder: str = Field(
-        "", description="of the localizers swerank and swerank-embed: a folder, or a name on the Hugging Face hub"
-    )
-    query_prefix: str | None = Field(None, description="what that encoder sees before the issue; null: what its folder says")
+    options: dict[str, str] = Field({}, description="own options of localizers by name, see fusesearch/localizers/registry.py")
     history_scope: Literal["turn", "call"] = Field(
         "turn", description="history H of equation 3: earlier turns only, or also earlier calls of the same turn"
     )

@@ -4,73 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    SerializationInfo,
-    SerializerFunctionWrapHandler,
-    ValidationError,
-    model_serializer,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from fusesearch.core.errors import ConfigError
 
 S = TypeVar("S", bound=BaseModel)
 
 
-ADDED: dict[int, dict[str, dict[str, Any]]] = {
-    2: {
-        "Agent": {"pre_search": "none"},
-        "Compute": {"ranks": 1},
-        "Evaluate": {"agent": {}, "rollouts": "transformers"},
-        "GitHubSource": {"questions": False},
-        "Grid": {"compute": None, "training": None},
-        "Grpo": {
-            "judge": {"model": "", "base_url": "", "api_key_env": "OPENAI_API_KEY", "rubric": "coreqa"},
-            "lora": {"rank": 0, "alpha": 32},
-        },
-        "Sft": {"lora": {"rank": 0, "alpha": 32}, "padding_free": False},
-    },
-    3: {"Grpo": {"precision": None}, "ModelSection": {"matmul": "highest"}},
-    4: {},  # ended compute.machines, which all recorded runs left at 1
-    5: {"Grpo": {"validation": {"every": 0, "prompts": 32, "keep_best": False}}},
-    6: {"Grpo": {"warmup_steps": 5}},
-    7: {"Grpo": {"tokens_per_pass": None}},
-    8: {"Compute": {"ray_address": "", "verl_options": []}, "Grpo": {"engine": "trl", "verl_config": "search"}},
-    9: {"Agent": {"encoder": "", "query_prefix": None}},
-    10: {},  # was the section of a stage that is gone
-    11: {"Split": {"without": []}},
-}
-"""Params that a version of the schema added, by section, each with the value that all earlier runs had.
-
-:func:`as_recorded` leaves out a param with this value, so runs keep their ids. The value stays as it is when a default changes.
-"""
-SCHEMA = max(ADDED)
-"""The current version."""
-
-RECORDED = "recorded"
-"""Context of a dump in which :data:`ADDED` counts."""
-
-
 class Section(BaseModel):
     """Base of all sections. Immutable. Rejects unknown keys, NaN and infinity."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
-
-    @model_serializer(mode="wrap")
-    def _without_what_earlier_runs_had(self, dump: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
-        values: dict[str, Any] = dump(self)
-        if info.context == RECORDED:
-            for sections in ADDED.values():
-                earlier = sections.get(type(self).__name__, {})
-                values = {key: value for key, value in values.items() if key not in earlier or value != earlier[key]}
-        return values
-
-
-def as_recorded(model: BaseModel) -> dict[str, Any]:
-    """The values as JSON for ids, and for files that have to stay equal when the schema grows: see :data:`ADDED`."""
-    return model.model_dump(mode="json", context=RECORDED)
 
 
 def _ascending(drawn: tuple[int, int]) -> tuple[int, int]:

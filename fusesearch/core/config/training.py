@@ -14,9 +14,10 @@ class Teacher(Section):
 
     localizer: Literal["lexical", "model"] = "lexical"
     model: str = Field("", description="what its endpoint calls it; without base_url, a folder or hub id")
-    base_url: str = Field("", description="its endpoint, with /v1; empty: vLLM servers serve the model (section compute)")
-    api_key_env: str = "OPENAI_API_KEY"
-    temperature: float = Field(0.7, ge=0)
+    base_url: str = Field(
+        "",
+        description="its endpoint, with /v1, whose key is in OPENAI_API_KEY; empty: servers of section compute serve it",
+    )
 
 
 class Synthesize(Section):
@@ -61,7 +62,6 @@ class Lora(Section):
     """Low-rank adapters that train in place of the weights; the checkpoint that comes out has them merged."""
 
     rank: int = Field(0, ge=0, description="of the adapter of each linear layer but the head; 0: all weights train")
-    alpha: int = Field(32, ge=1, description="an adapter counts alpha / rank")
 
 
 class Sft(Section):
@@ -75,16 +75,7 @@ class Sft(Section):
     optimizer: Literal["muon", "adamw"] = "adamw"
     learning_rate: float = Field(2e-5, gt=0)
     warmup_ratio: float = Field(0.1, ge=0, le=1)
-    weight_decay: float = Field(0.0, ge=0)
     max_length: int = Field(32_768, ge=64, description="tokens; longer trajectories are dropped and counted")
-    precision: Literal["float32", "bfloat16"] | None = Field(
-        None, description="arithmetic of the passes; null: model.dtype on a GPU, else float32"
-    )
-    padding_free: bool = Field(
-        False,
-        description="the trajectories of a pass follow one another in a row instead of being padded to the longest: the same "
-        "loss; a GPU needs flash attention for it",
-    )
     lora: Lora = Lora()
     save_steps: int = Field(200, ge=1)
 
@@ -106,12 +97,10 @@ class Rewarded(Section):
 
 
 class JudgeSection(Section):
-    """Who grades the answers to open questions; exact ones need nobody."""
+    """Who grades the answers to open questions by CoReQA's rubric, from 0.2 to 1; exact ones need nobody."""
 
     model: str = Field("", description="model of an OpenAI-compatible endpoint; empty: open questions are not trained on")
-    base_url: str = ""
-    api_key_env: str = "OPENAI_API_KEY"
-    rubric: str = Field("coreqa", description="what it gives points for; the grade that follows is one of 0.2, 0.4, ... 1")
+    base_url: str = Field("", description="its endpoint, with /v1, whose key is in OPENAI_API_KEY")
 
     @model_validator(mode="after")
     def _has_an_address(self) -> JudgeSection:
@@ -127,7 +116,6 @@ class RolloutSearch(Section):
     simulations: int = Field(8, ge=1, description="mcts: T")
     children: int = Field(2, ge=1, description="mcts: next turns tried at a node")
     exploration: float = Field(2.0, ge=0, description="mcts: weight of exploration at the first simulation")
-    final: float = Field(0.1, gt=0, le=1, description="mcts: share of it that would remain at simulation T")
     expansion: Literal["full", "lazy"] = Field(
         "full", description="mcts: all children at every simulated step (the paper's code), or one, and the others on return"
     )
@@ -189,17 +177,10 @@ class Grpo(Rewarded):
     tokens_per_pass: int | None = Field(
         None, ge=1, description="most tokens per forward and backward pass, of as many rollouts as fit; a longer one has its own"
     )
-    precision: Literal["float32", "bfloat16"] | None = Field(None, description="as in sft")
     averaged: float = Field(0.0, ge=0, le=1, description="average the weights over this final share of the steps; 0: off")
     save_steps: int = Field(20, ge=1)
     rollouts: Literal["transformers", "vllm"] = Field(
         "transformers", description="what samples: the model that is trained, or vLLM servers with its weights (section compute)"
-    )
-    ahead: int = Field(
-        0, ge=0, le=4, description="steps whose rollouts vLLM servers make while one trains, by weights that many steps older"
-    )
-    importance_max: float = Field(
-        2.0, ge=1, description="cut of the ratio by which a token that vLLM sampled counts, of the trained policy to vLLM's"
     )
     lora: Lora = Lora()
     judge: JudgeSection = JudgeSection()
@@ -213,9 +194,9 @@ class Grpo(Rewarded):
             "lora": self.lora.rank,
             "renamed": self.renamed,
             "averaged": self.averaged,
-            "ahead": self.ahead,
             "judge": self.judge.model,
             "search: mcts": self.search.kind != "independent",
+            "validation.keep_best": self.validation.keep_best,
         }
         if self.engine == "verl" and (asked := [name for name, value in only_trl.items() if value]):
             raise ValueError(f"engine verl trains without {', '.join(asked)}: that takes engine trl")
@@ -226,10 +207,6 @@ class Grpo(Rewarded):
         size = self.prompts_per_step * self.group
         if not self.tokens_per_pass and size % min(self.micro_batch, size):
             raise ValueError(f"prompts_per_step * group = {size} is not a multiple of micro_batch = {self.micro_batch}")
-        if self.ahead and self.rollouts != "vllm":
-            raise ValueError("rollouts can be made ahead only by vLLM: set rollouts to vllm, or ahead to 0")
-        if self.validation.every and self.averaged and self.ahead:
-            raise ValueError("servers that validate averaged weights cannot make rollouts ahead: set ahead or averaged to 0")
         return self
 
 
@@ -249,9 +226,6 @@ class Compute(Section):
         1, ge=1, description="vLLM servers to start, each on a GPU of its own, or on the CPU of a machine without one"
     )
     options: list[str] = Field([], description="further options of `vllm serve` for them")
-    ray_address: str = Field(
-        "", description="a running Ray cluster for grpo.engine: verl; empty: that of RAY_ADDRESS, else a Ray of this machine"
-    )
     verl_options: list[str] = Field(
         [], description="options of veRL (Hydra) that win over all others, such as trainer.nnodes=2: of machines and memory"
     )

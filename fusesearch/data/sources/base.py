@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from fusesearch.core.schema import Instance
@@ -13,16 +14,20 @@ from fusesearch.core.storage import Progress
 
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w-]{0,99}/(?!\.{1,2}\Z)[\w.-]{1,100}", re.ASCII)
 """``owner/name``."""
+TRIES = 3
+"""How often a remote is asked that fails."""
 
 
 class Mined(NamedTuple):
     """Raw pairs in a fixed order, and a table of what was kept and dropped.
 
-    ``table`` has at least ``repositories`` (rows), ``dropped`` (counts by reason) and ``skipped`` (repository to reason).
+    ``table`` has at least ``repositories`` (rows), ``dropped`` (counts by reason) and ``skipped`` (repository to reason). It is
+    as repeatable as the pairs; ``figures`` is what a clock decides.
     """
 
     instances: Iterable[Instance]
     table: dict[str, Any]
+    figures: Mapping[str, Any] = MappingProxyType({})
 
 
 class Source(Protocol):

@@ -16,9 +16,10 @@ from typing import Any
 from fusesearch.core.config import BenchmarkSource
 from fusesearch.core.errors import ConfigError, DataError, RepositoryError
 from fusesearch.core.storage import Progress
-from fusesearch.data.sources.base import REPOSITORY, Mined
-from fusesearch.data.sources.mirrors import mirrored
+from fusesearch.core.text import flat_name
+from fusesearch.data.sources.base import REPOSITORY, TRIES, Mined
 from fusesearch.data.swe_bench import instances, read_rows
+from fusesearch.search.clones import open_clone
 
 _HUB = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?", re.ASCII)
 
@@ -64,9 +65,9 @@ class Benchmark:
             try:
                 if not REPOSITORY.fullmatch(repo):
                     raise RepositoryError(f"{repo[:100]!r} is not a repository: it should be owner/name")
-                with mirrored(self.config.clone_url.replace("{repo}", repo), self.state_dir) as mirror:
-                    present = commits[repo] - mirror.have_commits(commits[repo])
-                    mirror.publish(repo, repos_dir, present)
+                with open_clone(self.config.clone_url.replace("{repo}", repo), self.state_dir, TRIES) as found:
+                    present = commits[repo] - found.have_commits(commits[repo])
+                    found.publish(repos_dir / f"{flat_name(repo)}.git", present)
             except RepositoryError as error:
                 skipped[repo] = str(error)
             done.append(repo)

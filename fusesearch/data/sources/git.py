@@ -26,8 +26,8 @@ from fusesearch.data.sources import history
 from fusesearch.data.sources.base import REPOSITORY, Mined, moment
 from fusesearch.data.sources.history import Commit
 from fusesearch.data.sources.links import closing_links, pull_number
-from fusesearch.data.sources.mirrors import clone_bare
 from fusesearch.data.swe_bench import read_rows
+from fusesearch.search.clones import clone_bare
 from fusesearch.search.git import Git
 
 DROPS = {

@@ -81,18 +81,6 @@ def resolve(git_dir: Path, names: Iterable[str]) -> dict[str, str | None]:
     return {name: line if ID.fullmatch(line) else None for name, line in zip(asked, found, strict=True)}
 
 
-def absent(git_dir: Path, ids: Iterable[str]) -> set[str]:
-    """The commits that the repository lacks. For commits only: for a missing file, git would ask the remote."""
-    return {name for name, found in resolve(git_dir, ids).items() if found is None}
-
-
-def absent_blobs(git_dir: Path, commits: Iterable[str]) -> set[str]:
-    """Ids of files in the trees of ``commits`` that a partial clone lacks."""
-    sent = _lines(f"{commit}^{{tree}}" for commit in sorted(set(commits)))
-    listed = _run(git_dir, "rev-list", "--objects", "--no-object-names", "--missing=print", "--stdin", sent=sent)
-    return {line[1:] for line in listed.decode("ascii").split() if line.startswith("?")}
-
-
 def changes(git_dir: Path, pairs: Sequence[Pair]) -> dict[Pair, list[Change]]:
     """Changed paths of each pair whose commits exist; a rename is a deletion and an addition."""
     trees = _trees(git_dir, pairs)

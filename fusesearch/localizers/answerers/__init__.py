@@ -1,1 +1,1 @@
-"""Answerers of questions, beside models with tools: the floor (closed-book, prior, grep-once) and the scripted teacher."""
+"""Answerers of questions, beside models with tools."""

@@ -1,4 +1,4 @@
-"""The policy for tight limits: few, short, regular episodes that a small student can learn from.
+"""The policy: few, short, regular episodes that a small student can learn from.
 
 Turn 1 looks up the innermost traceback frame, or the functions the failing statement calls; turn 2 finds the class of a
 method and reads the code; turn 3 looks up what that code calls; then it answers. A turn that fails or finds nothing costs
@@ -14,7 +14,7 @@ from fusesearch.core.schema import Answer, Location
 from fusesearch.localizers.lexical.callees import callees, code_of
 from fusesearch.localizers.lexical.clues import Frame, frames_of, modules_of
 from fusesearch.localizers.lexical.evidence import Definition, Evidence, call_key
-from fusesearch.localizers.lexical.example import Mention, mentions_of, statements_of
+from fusesearch.localizers.lexical.example import Mention, calls_in_prose, mentions_of, statements_of
 from fusesearch.localizers.lexical.plan import Plan, Step, find_callers, find_definitions, grep, read
 
 WRAPPER_LINES = 4
@@ -32,8 +32,8 @@ class Compact:
     mentions: list[Mention] = field(init=False)
 
     def __post_init__(self) -> None:
-        statements = statements_of(self.issue)
         self.frames = [frame for frame in reversed(frames_of(self.issue)) if frame.name and frame.name[0] != "<"]
+        statements = statements_of(self.issue) or ([] if self.frames else calls_in_prose(self.issue))
         in_frames = {frame.name for frame in self.frames}
         self.mentions = [mention for mention in mentions_of(statements) if mention.name not in in_frames]
 
@@ -75,13 +75,13 @@ class Compact:
 
     def _locate(self) -> list[Step]:
         frames = [grep(rf"def {frame.name}\b", frame.path) for frame in self.frames]
-        names = find_definitions([mention.name for mention in self.mentions[: self.plan.names]], 1)
+        names = find_definitions([mention.name for mention in self.mentions[: self.plan.names]])
         return [*frames[:2], *names]
 
     def _widen(self) -> list[Step]:
         """If that finds nothing: frames further out and the other names in the example."""
         frames = [grep(rf"def {frame.name}\b", frame.path) for frame in self.frames[2:]]
-        names = find_definitions([mention.name for mention in self.mentions[self.plan.names :]], 1)
+        names = find_definitions([mention.name for mention in self.mentions[self.plan.names :]])
         return [*frames[:2], *names[: self.plan.names]]
 
     # Turn 2
@@ -110,7 +110,7 @@ class Compact:
         if not code_of(seen):
             return [read(self.target.path, seen[-1][0] + 1)]
         names = [name for name in callees(self.evidence, self.target) if not self.evidence.defined(name)]
-        steps = find_definitions(names[: self.plan.follows], 1)
+        steps = find_definitions(names[: self.plan.follows])
         return [*steps, find_callers(self.target)] if steps else []
 
     # What was seen

@@ -1,4 +1,4 @@
-"""What an episode has seen so far: lines of files, definitions, hit counts.
+"""What an episode has seen so far: lines of files and definitions.
 
 It comes only from what a model would see (tool calls and their outputs), in the formats of the three tools.
 """
@@ -12,7 +12,6 @@ from typing import Any
 
 ROOT = "/repo/"
 _CONTENT = re.compile(r"^/repo/(?P<path>.+?):(?P<line>\d+):(?P<text>.*)$")
-_COUNT = re.compile(r"^/repo/(?P<path>.+):(?P<count>\d+)$")
 _NUMBERED = re.compile(r"^\s*(?P<line>\d+)\t(?P<text>.*)$")
 _DEFINITION = re.compile(r"^(?P<indent>[ \t]*)(?P<kind>(?:async\s+)?def|class)\s+(?P<name>[A-Za-z_]\w*)\s*[(:\[]")
 
@@ -50,7 +49,6 @@ class Evidence:
 
     calls: list[Call] = field(default_factory=list)
     lines: dict[str, dict[int, str]] = field(default_factory=dict)
-    hits: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     definitions: list[Definition] = field(default_factory=list)
 
     @classmethod
@@ -83,8 +81,8 @@ class Evidence:
             body.append((number, text))
         return body
 
-    def qualified(self, definition: Definition, owner: str | None = None) -> str:
-        """Name with the classes around it, from the class lines seen above it; without any, with ``owner`` if that is a class."""
+    def qualified(self, definition: Definition) -> str:
+        """Name with the classes around it, from the class lines seen above it."""
         if definition.indent == 0:
             return definition.name
         above = [d for d in self.definitions if d.path == definition.path and d.line < definition.line]
@@ -97,9 +95,7 @@ class Evidence:
         for i, outer in enumerate(around):
             if not outer.is_class:
                 return ".".join(d.name for d in around[: i + 1])
-        if around:
-            return ".".join([*(d.name for d in around), definition.name])
-        return f"{owner}.{definition.name}" if owner and owner[0].isupper() else definition.name
+        return ".".join([*(d.name for d in around), definition.name])
 
     def _add(self, call: Call) -> None:
         self.calls.append(call)
@@ -107,8 +103,6 @@ class Evidence:
             self._add_read(call, relative(str(call.arguments.get("path", ""))))
         elif call.name == "grep" and call.arguments.get("output_mode") == "content":
             self._add_content(call)
-        else:
-            self._add_paths(call)
 
     def _add_read(self, call: Call, path: str) -> None:
         for line in call.output.splitlines():
@@ -116,20 +110,9 @@ class Evidence:
                 self._see(call, path, int(match["line"]), match["text"])
 
     def _add_content(self, call: Call) -> None:
-        hits = self.hits.setdefault(call.key, {})
         for line in call.output.splitlines():
             if match := _CONTENT.match(line):
                 self._see(call, match["path"], int(match["line"]), match["text"])
-                hits[match["path"]] = hits.get(match["path"], 0) + 1
-
-    def _add_paths(self, call: Call) -> None:
-        hits = self.hits.setdefault(call.key, {})
-        for line in call.output.splitlines():
-            match = _COUNT.match(line)
-            if match:
-                hits[match["path"]] = int(match["count"])
-            elif line.startswith(ROOT):
-                hits[relative(line.strip())] = 1
 
     def _see(self, call: Call, path: str, number: int, text: str) -> None:
         known = self.lines.setdefault(path, {})

@@ -20,6 +20,9 @@ _IMPORTED = re.compile(r"^from\s+[\w.]+\s+import\s+([\w, ]+)")
 _STRING = re.compile(r"\"[^\"]*\"|'[^']*'")
 
 
+_IN_PROSE = re.compile(rf"`((?:{IDENTIFIER}\.)*{IDENTIFIER})(?:\(\))?`|\b((?:{IDENTIFIER}\.)*{IDENTIFIER})\(")
+
+
 @dataclass(frozen=True)
 class Mention:
     """A name the example uses, with the class or module it is used through, if any."""
@@ -36,6 +39,11 @@ def statements_of(text: str) -> list[str]:
     fences = _PYTHON_FENCE.findall(text)
     lines = fences[-1].strip("\n").split("\n") if fences else []
     return [line for line in lines if line and not line[0].isspace() and not line.startswith((")", "]", "}", "#"))]
+
+
+def calls_in_prose(text: str) -> list[str]:
+    """Names between backticks or before a parenthesis as calls, the first at the end: for an issue without an example."""
+    return [f"{quoted or called}()" for quoted, called in reversed(_IN_PROSE.findall(text))]
 
 
 def mentions_of(statements: list[str]) -> list[Mention]:

@@ -49,5 +49,3 @@ COMMON_NAMES = word_set(
     GitHub README JSON HTML JavaScript StackOverflow MacOS macOS PyPI OSError LibreSSL OpenSSL
     """
 )
-
-FILE_ENDINGS = word_set("py pyi com org net io txt toml ini cfg md rst html json yaml yml png so")

@@ -40,7 +40,7 @@ MAX_REASONS = 3
 WEAK = 0.1  # the least weight of a reason, and the least probability of the function that a file's entry names
 
 
-EXACT = ("path_named", "module", "frame", "literal", *(f"defines_{kind}" for kind in NAMED if kind != "plain"))
+EXACT = ("path_named", "module", "frame", "literal", "defines_frame", *(f"defines_{kind}" for kind in NAMED if kind != "plain"))
 """Columns of a file that the issue names: by a path, module, frame, literal or definition."""
 
 CHANCE = ("phrase", "defines_plain")
@@ -158,7 +158,7 @@ def by_probability(files: Iterable[Ranked], functions: Iterable[Ranked]) -> list
 
 
 def _unnamed(candidates: Candidates) -> set[str]:
-    """The copies that the issue does not name: a path that can mean a bundle and its source means the source."""
+    """The copies that the issue does not name: a path that can mean a copy and its source means the source."""
     named = {found.path: share for found in candidates.files if (share := found.columns.get("path_named", 0.0))}
     own = max((share for path, share in named.items() if path not in candidates.copies), default=0.0)
     return {

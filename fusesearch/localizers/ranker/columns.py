@@ -10,42 +10,40 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fusesearch.code.spans import FunctionSpan
-from fusesearch.localizers.ranker.paths import KINDS
 
 SCORES = ("all", "title", "prose", "block", "code", "text")
 """BM25 of the issue's words with their weights; of the words of its title, prose and code alone; and of all words against the
 code alone and against comments and strings alone."""
 
-NAMED = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "owner", "plain", "frame")
+NAMED = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "owner", "plain")
 
 FORMS = ("lexicon", "lexicon_gap", "lexicon_rank")
 """What the lexicon says (:mod:`fusesearch.localizers.ranker.lexicon`): score, distance from the highest, reciprocal rank."""
 
 FILE_COLUMNS = (
     *SCORES, "rank", "title_rank", "best_function", "best_function_rank", "top_functions", "coverage",
-    "path_words", "path_title", "path_share", "stem_title", "stem_named", "stem_word",
-    *(f"defines_{kind}" for kind in NAMED), "defines_exported", "defines_class", "defines_variable",
-    "defines_count", "defines_unique",
-    "calls", "called_by_named", "literal", "phrase", "frame", "frame_last", "frame_share",
-    "path_named", "path_line", "module", "module_share", "scope", "frame_callee",
-    "words", "functions", "depth", "init", "private", "history_recent", "history_words", "history_often",
+    "path_words", "path_title", "stem_title",
+    *(f"defines_{kind}" for kind in NAMED), "defines_frame", "defines_exported", "defines_class",
+    "defines_count", "defines_unique", "calls", "called_by_named", "literal", "phrase", "frame", "frame_last",
+    "path_named", "module", "module_share", "scope", "frame_callee",
+    "words", "functions", "depth", "history_recent", "history_words", "history_often",
     "files", "issue_chars", "issue_names", "issue_frames", "prior", "prior_rank", "prior_gap",
-    *KINDS, *FORMS, *(f"function_{name}" for name in FORMS),
+    *FORMS, *(f"function_{name}" for name in FORMS),
 )  # fmt: skip
 """Columns of a file. ``issue_`` columns and ``files`` are the same for all candidates of an issue."""
 
 OF_FILE = (
-    "all", "title", "rank", "path_title", "defines_unique", "frame", "path_named", "module", "literal", "functions", "prior",
-    "prior_rank", "prior_gap", "history_recent", "history_words", "best_function", "scope", "frame_callee", "stem_title",
+    "all", "title", "rank", "path_title", "defines_unique", "frame", "path_named", "functions",
+    "prior", "prior_rank", "prior_gap", "history_recent", "history_words", "best_function", "scope",
 )  # fmt: skip
-OF_ISSUE = ("issue_chars", "issue_names", "issue_frames")
+OF_ISSUE = ("issue_chars",)
 
 FUNCTION_COLUMNS = (
     "all", "title", "prose", "block", "rank", "rank_in_file", "coverage",
     "name_words", "name_title", "name_share", "class_words", "class_title",
-    *(f"named_{kind}" for kind in NAMED), "named_unique", "exported", "class_named", "class_title_named", "pair", "owner_fits",
+    *(f"named_{kind}" for kind in NAMED), "named_unique", "exported", "class_named", "class_title_named", "owner_fits",
     "calls", "called_by_named", "literal", "phrase", "frame", "frame_last", "line", "line_near",
-    "constructor", "private", "dunder", "lines", "depth", "defines_nested", "frame_callee",
+    "dunder", "lines", "depth", "frame_callee",
     *(f"file_{name}" for name in OF_FILE), *OF_ISSUE, "prior", "prior_rank",
     *FORMS, *(f"file_{name}" for name in FORMS),
 )  # fmt: skip

@@ -1,10 +1,11 @@
-"""What to read for an issue within a budget of tokens, made from the ranker's answer.
+"""What to read within a budget of tokens: for a text such as an issue, or for a name.
 
-The best functions stand first, in full; one that is longer than :data:`LONG` of the budget is cut around the lines that share the
-issue's words, and each gap is marked. Then follow the heads of what they call and of their callers
-(:mod:`fusesearch.localizers.ranker.neighbours`), and the outlines of the likely files. No function stands twice.
+For a text, the likely functions of the ranker's answer stand first, in full; one that is longer than :data:`LONG` of the budget
+is cut around the lines that share the issue's words, and each gap is marked. Then follow heads of what they call and lines that
+call them (:mod:`fusesearch.localizers.ranker.neighbours`), and outlines of the likely files. For a name, its definitions stand
+first, then lines that use them, heads of what they call, and lines of tests that have the name.
 
-A token is counted as four bytes of UTF-8, of everything that is printed. The same tree and issue give the same text.
+A token is counted as four bytes of UTF-8, of everything that is printed. The same tree and text give the same context.
 """
 
 from __future__ import annotations
@@ -12,77 +13,94 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import pairwise
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
-from typing import Literal
 
-from fusesearch.code.heads import LINE_CHARS, head
-from fusesearch.code.spans import FunctionSpan, is_python
+from fusesearch.code.heads import head
+from fusesearch.code.kinds import is_code, is_foreign, is_test
+from fusesearch.code.naming import read_name, unwrapped
+from fusesearch.code.plain import class_heads, declared, holders, without_text
+from fusesearch.code.spans import FunctionSpan
 from fusesearch.core.caches import Caches
 from fusesearch.core.errors import DataError
-from fusesearch.core.schema import Context, Excerpt, Location, Place
+from fusesearch.core.schema import Context, Excerpt, ExcerptKind, Location, Place
 from fusesearch.core.text import printable
 from fusesearch.localizers.ranker import models, ranking_in
-from fusesearch.localizers.ranker.answer import Ranking
+from fusesearch.localizers.ranker.answer import Ranking, location
 from fusesearch.localizers.ranker.evidence import draw_evidence
-from fusesearch.localizers.ranker.facts import IDENTIFIER, words_of
+from fusesearch.localizers.ranker.facts import IDENTIFIER, term, words_of
 from fusesearch.localizers.ranker.index import Index, Progress
-from fusesearch.localizers.ranker.neighbours import Neighbours, Spot
-from fusesearch.localizers.ranker.places import FEW_FILES, LEAST, for_people
+from fusesearch.localizers.ranker.neighbours import Neighbours, Sources, Spot, Use, word_of
+from fusesearch.localizers.ranker.paths import family
+from fusesearch.localizers.ranker.places import FEW_FILES, LEAST, for_people, lines_of, said
 from fusesearch.search.repository import Repository
 
 TOKENS, LEAST_TOKENS, MOST_TOKENS = 4000, 100, 100_000
 BYTES_PER_TOKEN = 4
 
-FUNCTIONS_SHARE, CALLS_SHARE, OUTLINES_SHARE = 0.6, 0.2, 0.2
-"""Shares of the budget. What one kind leaves goes to the next, and in the end to more functions."""
+BODIES, AROUND = 0.6, 0.8
+"""Shares of the budget up to which bodies stand, and then what is around them. What is left goes to the rest, then to bodies."""
 
 LONG = 1 / 3
-"""Share of the budget above which a function is cut."""
+"""Share of the budget above which a body is cut."""
 
-MAX_CALLING = 20
-"""Functions whose callees and callers are looked up."""
+MAX_SPOTS, CALLERS, USES = 20, 5, 200
+"""Bodies whose neighbours are looked up; callers of a function of an issue, and uses of what has a name, at most."""
 
-AROUND = 2
+MAX_BASES, MAX_TESTS = 8, 100
+"""Bases above a class, and files of tests, that are looked up for a name."""
+
+BESIDE = 2
 """Lines kept on each side of a line that matters."""
 
-TEXT = 0.3
-"""What a line of a docstring or comment counts beside one of code."""
-
-_HOLDER = re.compile(
-    r"[ \t]*(?:[\w@]+[ \t]+){0,5}?"
-    r"(?:class|struct|interface|trait|enum|union|record|object|protocol|module|namespace|impl|type)\b(.*)"
-)
 _GAP_BYTES = 48  # most that the mark of one gap takes
-_RELATION = {"callee": "Called by", "caller": "Callers of"}
+_TITLES = {"callee": "Called by", "caller": "Uses of", "use": "Perhaps uses of, by the name alone:", "test": "Tests with"}
 
 
-def context(repo: str | Path, issue: str, tokens: int = TOKENS) -> Context:
-    """What to read in the directory ``repo`` for ``issue`` (its text), in at most ``tokens`` tokens, as on the command line.
+def context(repo: str | Path, text: str, tokens: int = TOKENS) -> Context:
+    """What to read in the directory ``repo`` for ``text``, in at most ``tokens`` tokens, as on the command line.
 
-    ``context(...).text`` is for a prompt, ``excerpts`` have the parts. Nothing in the directory is changed or run.
+    ``text`` is that of an issue, or a name as :func:`name_in` reads it. ``context(...).text`` is for a prompt, ``excerpts``
+    have the parts. Nothing in the directory is changed or run.
 
     Raises:
-        DataError: the issue is empty, or ``tokens`` is out of bounds.
+        DataError: the text is empty, nothing has the name, or ``tokens`` is out of bounds.
         RepositoryError: the directory cannot be read.
     """
-    return context_of(issue, Repository(Path(repo)), tokens)
+    return context_of(text, Repository(Path(repo)), tokens)
 
 
 def context_of(
-    issue: str, repository: Repository, tokens: int = TOKENS, folder: Path | None = None, on_progress: Progress | None = None
+    text: str, repository: Repository, tokens: int = TOKENS, folder: Path | None = None, on_progress: Progress | None = None
 ) -> Context:
     """:func:`context` of a repository; ``folder`` is where the index lies, by default in the user's caches."""
-    if not issue.strip():
+    if not text.strip():
         raise DataError("the issue is empty")
     if not LEAST_TOKENS <= tokens <= MOST_TOKENS:
         raise DataError(f"tokens must be a number from {LEAST_TOKENS} to {MOST_TOKENS}")
-    models()  # raises before an index is made
+    named = name_in(text)
+    if named is None:
+        models()  # raises before an index is made
     with Index(repository, folder or Caches().index, on_progress) as index:
-        ranking = ranking_in(issue, index, FEW_FILES)
-        places = for_people(ranking, issue).places
-        return _Reading(issue, index, ranking, places, tokens).context() if places else Context(budget=tokens)
+        if named is not None:
+            return _OfName(index, tokens, *named).context()
+        ranking = ranking_in(text, index, FEW_FILES)
+        places = for_people(ranking, text).places
+        return _OfIssue(index, tokens, text, ranking, places).context() if places else Context(budget=tokens)
+
+
+def name_in(text: str) -> tuple[str, str] | None:
+    """The path, empty if there is none, and the dotted name of a text that is one name and nothing else.
+
+    Such as ``cart``, ``Cart.total``, ``Cart::total``, ``Cart#total``, ``shop.cart.Cart`` and ``shop/cart.py::Cart.total``.
+    """
+    text = unwrapped(text).removesuffix("()")
+    path, _, name = text.partition("::")
+    if not (is_code(path) or ("." in path and is_test(path))):
+        path, name = "", text
+    found = read_name(name, path) if any(map(str.isalpha, name)) else None
+    return (path, found[0]) if found and not found[1] else None
 
 
 def tokens_of(text: str) -> int:
@@ -91,277 +109,331 @@ def tokens_of(text: str) -> int:
 
 
 class _Reading:
-    """The excerpts for one issue, chosen within a budget."""
+    """Excerpts within a budget: bodies, what is around them, and the rest. The two kinds say what these are."""
 
-    def __init__(self, issue: str, index: Index, ranking: Ranking, places: Sequence[Place], budget: int) -> None:
-        self._index, self._ranking, self._budget = index, ranking, budget
+    body: ExcerptKind
+
+    def __init__(self, index: Index, budget: int) -> None:
+        self._index, self._budget = index, budget
+        self._sources = Sources(index)
+
+    def _around(self, bodies: Sequence[Excerpt]) -> Iterable[Excerpt]:
+        raise NotImplementedError
+
+    def _rest(self, shown: Sequence[Excerpt], room: float) -> list[Excerpt]:
+        raise NotImplementedError
+
+    def _weight(self, path: str, number: int) -> float:
+        """How much a line matters of a body that is too long."""
+        return 0.0
+
+    def _composed(self, wanted: Sequence[Location], note: str = "") -> Context:
+        room = self._budget * BYTES_PER_TOKEN - _bytes(note) - 1
+        bodies = self._bodies([], wanted, room * BODIES)
+        around = _fitting(self._around(bodies), bodies, room * AROUND)
+        rest = self._rest([*bodies, *around], room)
+        bodies = self._bodies(bodies, wanted, room - _size(around) - _size(rest))
+        around = _fitting(around, bodies, room)
+        excerpts = [*bodies, *around, *self._rest([*bodies, *around], room)]
+        text = "\n\n".join(filter(None, [note, _printed(excerpts)]))
+        return Context(excerpts=excerpts, text=text, tokens=tokens_of(text), budget=self._budget)
+
+    def _bodies(self, chosen: Sequence[Excerpt], wanted: Iterable[Location], room: float) -> list[Excerpt]:
+        """``chosen`` and what else fits into ``room`` bytes; the first may be cut, and others where there is much room."""
+        found, whole = list(chosen), self._budget * BYTES_PER_TOKEN
+        taken = {(one.path, one.lines) for one in chosen}
+        for place in wanted:
+            left = min(room - _size(found), whole * (LONG if found else BODIES))
+            excerpt = self._body(place, left, not found or left > whole * LONG / 2) if left > 0 else None
+            if excerpt and (excerpt.path, excerpt.lines) not in taken:
+                found.append(excerpt)
+                taken.add((excerpt.path, excerpt.lines))
+        return found
+
+    def _body(self, place: Location, room: float, may_cut: bool) -> Excerpt | None:
+        """A definition in full; if it is long and may be cut, the lines of it that matter; None if it does not fit."""
+        lines = self._sources.lines(place.path)
+        first, last = place.lines or (1, len(lines))
+        span = FunctionSpan(first, min(last, len(lines)), place.function or "")
+        whole = self._excerpt(self.body, place.path, span, [(span.start, span.end)], place)
+        if span.start > span.end or _size([whole]) <= room:
+            return whole if span.start <= span.end else None
+        if not may_cut or _size([whole]) <= self._budget * BYTES_PER_TOKEN * LONG:
+            return None
+        frame = _size([whole.model_copy(update={"text": ""})]) + _GAP_BYTES
+        shown = _chosen(lines, self._cuts(place.path, span), room - frame, gap=_GAP_BYTES)
+        return self._excerpt(self.body, place.path, span, shown, place) if shown else None
+
+    def _cuts(self, path: str, span: FunctionSpan) -> Iterator[Sequence[int]]:
+        """Lines of a long body: heads, those that matter most with some beside them, the others, comments and the like last."""
+        lines = self._sources.lines(path)
+        _, top = head(lines, span.start, span.end)
+        yield range(span.start, top + 1)
+        for inner in self._sources.functions(path):
+            if span.start < inner.start <= span.end:
+                first, last = head(lines, inner.start, inner.end)
+                yield range(first, last + 1)
+        weights = {number: self._weight(path, number) for number in range(top + 1, span.end + 1)}
+        code = without_text("\n".join(lines), path).split("\n")
+        text = {number for number in weights if lines[number - 1].strip() and not code[number - 1].strip()}
+        for number in sorted(weights, key=lambda number: (-weights[number], number in text, number)):
+            beside = BESIDE if weights[number] else 0
+            yield range(max(span.start, number - beside), min(span.end, number + beside) + 1)
+
+    def _use(self, kind: ExcerptKind, use: Use, of: str) -> Excerpt:
+        span = use.function or FunctionSpan(use.line, use.line, "")
+        return self._excerpt(kind, use.path, span, [(use.line, use.line)], of=of)
+
+    def _callees(self, neighbours: Neighbours, spot: Spot) -> Iterator[Excerpt]:
+        for path, span in neighbours.callees(spot):
+            yield self._excerpt("callee", path, span, [head(self._sources.lines(path), span.start, span.end)], of=spot.entity)
+
+    def _excerpt(
+        self, kind: ExcerptKind, path: str, span: FunctionSpan, shown: Sequence[tuple[int, int]],
+        place: Location | Place | None = None, of: str = "",
+    ) -> Excerpt:  # fmt: skip
+        """The ``shown`` lines of a body, of what is around one, or of an outline, which have their numbers before them."""
+        lines, gaps, rows, after = self._sources.lines(path), kind == self.body, list[str](), span.start
+        for start, end in [*shown, (span.end + 1, span.end)]:
+            rows += [f"... lines {after}-{start - 1} are left out"] if gaps and after < start else []
+            rows += [f"{n:>5}  {lines[n - 1]}" if kind == "outline" else lines[n - 1] for n in range(start, end + 1)]
+            after = end + 1
+        return Excerpt(
+            kind=kind, path=path, function=span.name or None, lines=(span.start, span.end), shown=list(shown), of=of,
+            text="\n".join(rows), confidence=place and place.confidence, reasons=place.reasons if place else [],
+        )  # fmt: skip
+
+
+class _OfIssue(_Reading):
+    """For an issue: likely functions, heads of what they call and lines that call them, outlines of the likely files."""
+
+    body = "function"
+
+    def __init__(self, index: Index, budget: int, issue: str, ranking: Ranking, places: Sequence[Place]) -> None:
+        super().__init__(index, budget)
+        self._issue, self._ranking = issue, ranking
         self._places = [place for number, place in enumerate(places) if number == 0 or place.confidence >= LEAST]
-        self._room = budget * BYTES_PER_TOKEN
-        self._lines_of = lru_cache(maxsize=64)(self._read)
         evidence = draw_evidence(issue)
         told = [*((frame.path, frame.line) for frame in evidence.frames), *((one.path, one.line) for one in evidence.paths)]
         self._told = {(path.replace("\\", "/").rpartition("/")[2], line) for path, line in told}
 
     def context(self) -> Context:
-        """The excerpts that fit: functions, heads, outlines; where there is room, more functions, and what they call in full."""
-        found = self._candidates()
-        functions = self._filled([], found, self._room * FUNCTIONS_SHARE)
-        heads = self._heads(functions, self._room * CALLS_SHARE)
-        outlined = _size(self._outlines(functions, heads, self._room * OUTLINES_SHARE))
-        called = [Location(path=one.path, function=one.function, lines=one.lines) for one in heads if one.kind == "callee"]
-        functions = self._filled(functions, [*found, *called], self._room - _size(heads) - outlined)
-        full = {(one.path, one.lines) for one in functions}
-        heads = [one for one in heads if (one.path, one.lines) not in full]
-        outlines = self._outlines(functions, heads, self._room - _size(functions) - _size(heads))
-        excerpts = [*functions, *heads, *outlines]
-        text = "\n\n".join(_pieces(excerpts))
-        return Context(excerpts=excerpts, text=text, tokens=tokens_of(text), budget=self._budget)
-
-    def _candidates(self) -> list[Location]:
-        """Functions, the most probable first: those of the answer, then others of its files. A file without any counts as one."""
-        having = {one.candidate.path for one in self._ranking.functions}
-        best = [one for place in self._places for one in place.functions]
-        best += [
-            Location(path=place.path, lines=(1, len(lines)), confidence=place.confidence, reasons=place.reasons)
-            for place in self._places
-            if place.path not in having and any(lines := self._lines_of(place.path))
-        ]
-        paths = {place.path for place in self._places}
-        others = [
-            Location(
-                path=one.candidate.path, function=span.name, lines=(span.start, span.end), confidence=round(one.probability, 3)
-            )
-            for one in self._ranking.functions
-            if (span := one.candidate.span) and one.candidate.path in paths and one.probability >= LEAST
-        ]
-        return [*sorted(best, key=_unlikeliness), *sorted(others, key=_unlikeliness)]
-
-    def _filled(self, chosen: Sequence[Excerpt], candidates: Iterable[Location], room: float) -> list[Excerpt]:
-        """``chosen`` and what else fits into ``room`` bytes."""
-        found, used = list(chosen), _size(chosen)
-        taken = {(one.path, one.lines) for one in chosen}
-        for location in candidates:
-            if location.lines is None or (location.path, location.lines) in taken:
-                continue
-            left = min(room - used, self._room * (LONG if found else FUNCTIONS_SHARE))
-            may_cut = location.confidence is not None and left > self._room * LONG / 2
-            excerpt = self._function(location, left, cut=not found or may_cut)
-            if excerpt and used + _size([excerpt]) <= room:
-                found.append(excerpt)
-                used += _size([excerpt])
-                taken.add((location.path, location.lines))
-        return found
-
-    def _function(self, location: Location, room: float, cut: bool) -> Excerpt | None:
-        """A function in full; if it is long and may be ``cut``, the lines of it that matter; None if it does not fit."""
-        assert location.lines is not None  # noqa: S101
-        lines = self._lines_of(location.path)
-        first, last = location.lines[0], min(location.lines[1], len(lines))
-        if first > last:
-            return None
-
-        def excerpt(shown: Sequence[tuple[int, int]]) -> Excerpt:
-            return Excerpt(
-                kind="function", path=location.path, function=location.function, lines=(first, last), shown=list(shown),
-                text=_with_gaps(lines, shown, first, last), confidence=location.confidence, reasons=location.reasons,
-            )  # fmt: skip
-
-        if _size([whole := excerpt([(first, last)])]) <= room:
-            return whole
-        if not cut or _size([whole]) <= self._room * LONG:
-            return None
-        empty = excerpt([])
-        shown = self._cut(location.path, first, last, room - _size([empty]))
-        return excerpt(shown) if shown else None
-
-    def _cut(self, path: str, first: int, last: int, room: float) -> list[tuple[int, int]]:
-        """Ranges of lines that fit into ``room`` bytes: the head, the lines that matter most, then from the top."""
-        lines = self._lines_of(path)
-        kept: set[int] = set()
-        room -= _GAP_BYTES
-
-        def keep(numbers: Iterable[int]) -> None:
-            nonlocal room
-            fresh = [number for number in numbers if first <= number <= last and number not in kept]
-            beside = any({number - 1, number + 1} & kept for number in fresh)
-            cost = sum(_bytes(lines[number - 1]) for number in fresh) + (0 if beside else _GAP_BYTES)
-            if fresh and cost <= room:
-                kept.update(fresh)
-                room -= cost
-
-        top = head(lines, first, last)
-        keep(range(first, top[1] + 1))
-        if not kept:
-            keep(range(top[0], top[1] + 1))
-        if not kept:
-            return []
-        texts = set(_text_lines(lines, top[1] + 1, last))
-        weights = {number: self._weight(path, number) * (TEXT if number in texts else 1) for number in range(first, last + 1)}
-        for number in sorted(weights, key=lambda number: (-weights[number], number in texts, number)):
-            keep(range(number - AROUND, number + AROUND + 1) if weights[number] else [number])
-        for before, after in pairwise([*sorted(kept), last + 1]):
-            gap = range(before + 1, after)
-            if sum(_bytes(lines[number - 1]) for number in gap) <= _bytes(_gap(before + 1, after - 1)):
-                kept.update(gap)
-        return _ranges(kept)
+        """The functions of the answer stand first, then others of its files. A file without any counts as one."""
+        answered = {one.entity for place in self._places for one in place.functions}
+        paths, having = {place.path for place in self._places}, {one.candidate.path for one in self._ranking.functions}
+        ranked = (one for one in self._ranking.functions if one.candidate.path in paths and one.probability >= LEAST)
+        wanted = [location(one.candidate.entity, one.probability, said(one, self._issue), lines_of(one)) for one in ranked]
+        wanted += [location(one.path, one.confidence, one.reasons) for one in self._places if one.path not in having]
+        places = [Location.model_validate(fields) for fields in wanted]
+        return self._composed(
+            sorted(places, key=lambda one: (one.function is not None and one.entity not in answered, -(one.confidence or 0)))
+        )
 
     def _weight(self, path: str, number: int) -> float:
         """How much of the issue a line has: its words, the rarer the more, and lines that the issue names."""
-        words = {word for name in IDENTIFIER.findall(self._lines_of(path)[number - 1]) for word in words_of(name)}
+        words = {word for name in IDENTIFIER.findall(self._sources.lines(path)[number - 1]) for word in words_of(name)}
         shared = sum(1 / math.log(2 + files) for word in sorted(words) if (files := self._ranking.words.get(word)))
         return shared + 10 * ((path.rpartition("/")[2], number) in self._told)
 
-    def _heads(self, functions: Sequence[Excerpt], room: float) -> list[Excerpt]:
-        """Heads of the callees and callers of functions, the best function's first."""
-        spots = [Spot(one.path, FunctionSpan(*one.lines, one.function)) for one in functions if one.function][:MAX_CALLING]
-        if not spots:
-            return []
-        neighbours = Neighbours(self._index, spots, self._lines_of)
-        seen = {(one.path, one.lines) for one in functions}
-        found: list[Excerpt] = []
+    def _around(self, bodies: Sequence[Excerpt]) -> Iterator[Excerpt]:
+        spots = [Spot(one.path, FunctionSpan(*one.lines, one.function)) for one in bodies if one.function][:MAX_SPOTS]
+        neighbours = Neighbours(self._sources, spots)
         for spot in spots:
-            excerpts = [self._head("callee", other, spot) for other in neighbours.callees(spot)]
-            excerpts += [self._head("caller", other, spot) for other in neighbours.callers(spot)]
-            for excerpt in filter(None, excerpts):
-                if (excerpt.path, excerpt.lines) not in seen and _size([*found, excerpt]) <= room:
-                    found.append(excerpt)
-                    seen.add((excerpt.path, excerpt.lines))
-        return found
+            yield from self._callees(neighbours, spot)
+            calls = (use for use in neighbours.uses(spot) if use.sure and use.function)
+            yield from (self._use("caller", use, spot.entity) for use in islice(calls, CALLERS))
 
-    def _head(self, kind: Literal["callee", "caller"], spot: Spot, of: Spot) -> Excerpt | None:
-        lines = self._lines_of(spot.path)
-        if spot.span.start > len(lines):
-            return None
-        first, last = head(lines, spot.span.start, spot.span.end)
-        return Excerpt(
-            kind=kind, path=spot.path, function=spot.span.name, lines=(spot.span.start, spot.span.end), shown=[(first, last)],
-            text=_with_gaps(lines, [(first, last)], first, last), of=of.entity,
-        )  # fmt: skip
-
-    def _outlines(self, functions: Sequence[Excerpt], heads: Sequence[Excerpt], room: float) -> list[Excerpt]:
+    def _rest(self, shown: Sequence[Excerpt], room: float) -> list[Excerpt]:
         """Outlines of the files, the first of which may take half of what is left, and so on."""
-        shown = {(one.path, one.lines[0]) for one in [*functions, *heads]}
+        starts = {(one.path, one.lines[0]) for one in shown}
         found: list[Excerpt] = []
         for number, place in enumerate(self._places, 1):
-            left = room - _size(found)
-            excerpt = self._outline(place, shown, left if number == len(self._places) else left / 2)
+            left = room - _size([*shown, *found])
+            excerpt = self._outline(place, starts, left if number == len(self._places) else left / 2)
             found += [excerpt] if excerpt else []
         return found
 
     def _outline(self, place: Place, shown: set[tuple[str, int]], room: float) -> Excerpt | None:
-        """Heads of the functions that nothing else shows, probable ones first where not all fit, and of their classes."""
-        lines = self._lines_of(place.path)
-        facts = next((facts for _, facts in self._index.facts([place.path])), None)
-        spans = [span for span in facts.functions if span.start <= len(lines)] if facts else []
-        order = {one.candidate.entity: number for number, one in enumerate(self._ranking.functions)}
-        spans.sort(key=lambda span: (order.get(f"{place.path}::{span.name}", len(order)), span.start))
-        holders = self._holders(place.path, spans, facts.classes if facts else [])
-        confidence, reasons, total = place.confidence, place.reasons, (1, max(1, len(lines)))
-        excerpt = Excerpt(
-            kind="outline", path=place.path, lines=total, shown=[], text="", confidence=confidence, reasons=reasons
-        )  # fmt: skip
-        room -= _size([excerpt])
-        kept: set[int] = set()
-        wanted = [(holders.get(span.name.rpartition(".")[0]), span) for span in spans if (place.path, span.start) not in shown]
-        pieces = [(*([(above, above)] if above else []), head(lines, span.start, span.end)) for above, span in wanted]
-        for piece in [*pieces, *(((number, number),) for number in sorted(set(holders.values())))]:
-            fresh = [number for first, last in piece for number in range(first, last + 1) if number not in kept]
-            cost = sum(_bytes(_numbered(lines, number)) for number in fresh)
-            if cost <= room:
-                kept.update(fresh)
-                room -= cost
-        text = "\n".join(_numbered(lines, number) for number in sorted(kept))
-        return excerpt.model_copy(update={"shown": _ranges(kept), "text": text}) if kept else None
+        """Heads of the functions that nothing else shows, probable ones first where not all fit, and of what holds them."""
+        lines, order = self._sources.lines(place.path), [one.candidate.entity for one in self._ranking.functions]
+        rank = {entity: number for number, entity in enumerate(order)}
+        above, whole = holders(lines), FunctionSpan(1, max(1, len(lines)), "")
+        spans = [span for span in self._sources.functions(place.path) if span.start <= len(lines)]
+        spans.sort(key=lambda span: (rank.get(f"{place.path}::{span.name}", len(rank)), span.start))
+        heads = (head(lines, span.start, span.end) for span in spans if (place.path, span.start) not in shown)
+        windows = [[*above[first - 1], *range(first, last + 1)] for first, last in heads]
+        frame = _size([self._excerpt("outline", place.path, whole, [], place)])
+        kept = _chosen(lines, windows, room - frame, number=len(f"{0:>5}  "))
+        return self._excerpt("outline", place.path, whole, kept, place) if kept else None
 
-    def _holders(self, path: str, spans: Sequence[FunctionSpan], classes: Sequence[str]) -> dict[str, int]:
-        """Lines of the heads of classes and the like, by their dotted name."""
-        outer = {span.name.rpartition(".")[0] for span in spans} - {""} | set(classes)
-        by_last = {name.rpartition(".")[2]: name for name in sorted(outer)}
-        found: dict[str, int] = {}
-        for number, line in enumerate(self._lines_of(path), 1):
-            if match := _HOLDER.match(line):
-                names = IDENTIFIER.findall(match[1])
-                named = next((by_last[name] for name in (names[:1] if is_python(path) else names[:6]) if name in by_last), None)
-                if named and (not is_python(path) or line.rstrip().endswith((":", "(", ","))):
-                    found.setdefault(named, number)
+
+class _OfName(_Reading):
+    """For a name: its definitions, lines that use them, heads of what they call, lines of tests that have the name."""
+
+    body = "definition"
+
+    def __init__(self, index: Index, budget: int, path: str, name: str) -> None:
+        super().__init__(index, budget)
+        self._name = name
+        self._tested: list[Use] = []
+        *self._owner, self._last = name.split(".")
+        word, files = word_of(self._last), index.repository.files()
+        having = (file for file, facts in index.facts(index.paths) if facts.find(word) >= 0)
+        self._code = sorted(having, key=lambda file: (is_foreign(file), file))
+        self._tests = [file for file in files if is_test(file) and self._last in index.source(file)]
+        found = (self._defined(file for file in part if file.endswith(path)) for part in (self._code, self._tests))
+        spots, self._fits = self._owned(next(filter(None, found), []))
+        self._spots = [one for one in spots if not any(one.lies_in(other) for other in spots)]
+
+    def context(self) -> Context:
+        """Raises :class:`DataError` if nothing has the name."""
+        other = f", but `{self._last}` is" if self._spots else ""
+        spots = [(one.path, one.span) for one in self._spots]
+        wanted = [Location(path=path, function=span.name, lines=(span.start, span.end)) for path, span in spots]
+        found = self._composed(wanted, "" if self._fits else f"`{self._name}` is not defined here{other}.")
+        if not found.excerpts:
+            raise DataError(f"nothing here is called {self._name}{self._nearest()}")
+        return found.model_copy(update={"name": self._name})
+
+    def _defined(self, paths: Iterable[str]) -> list[Spot]:
+        """What has the last part of the name as its own: functions, and what declares it by its form."""
+        found: list[Spot] = []
+        for path in paths:
+            spans = self._sources.functions(path)
+            own = [span for span in spans if f".{span.name}".endswith(f".{self._last}")]
+            found += [Spot(path, span) for span in sorted([*own, *declared(path, self._sources.lines(path), self._last, spans)])]
         return found
 
-    def _read(self, path: str) -> list[str]:
-        """Lines of a file without what could steer a terminal; long ones end with ``…``."""
-        source = self._index.source(path).removesuffix("\n")
-        return [_safe(line.removesuffix("\r")) for line in source.split("\n")] if source else []
+    def _owned(self, found: list[Spot]) -> tuple[list[Spot], bool]:
+        """Those whose path and name have the parts before the last, and whether any has; else all.
+
+        The first parts may be missing, such as the package's own name, and others may stand between, as in what is exported.
+        """
+        root = self._index.repository.root.name
+        for start in range(len(self._owner)):
+            fits = {one: _fit(self._owner[start:], [root, *one.path.split("/"), *one.span.name.split(".")]) for one in found}
+            if any(fits.values()):
+                return [one for one in found if fits[one] == max(fits.values())], True
+        inherited = self._inherited(found) if self._owner else []
+        return inherited or found, bool(inherited) or (bool(found) and not self._owner)
+
+    def _inherited(self, found: Sequence[Spot]) -> list[Spot]:
+        """Those of the nearest classes that the one before the last part names at its head, as its bases do at theirs."""
+        names, seen = {self._owner[-1]}, set[str]()
+        for _ in range(MAX_BASES if found else 0):
+            own = [one for one in found if names & {*one.span.name.split(".")[-2:-1]}]
+            if own or not names:
+                return own
+            seen |= names
+            defined = {term(f"c:{name}") for name in names}
+            files = (path for path, facts in self._index.facts(self._index.paths) if not defined.isdisjoint(facts.terms))
+            heads = (match for path in files for match in class_heads(self._index.source(path)) if match[0] in names)
+            names = {word for _, bases in heads for word in IDENTIFIER.findall(bases)} - seen
+        return []
+
+    def _around(self, bodies: Sequence[Excerpt]) -> Iterator[Excerpt]:
+        shown = {(one.path, one.lines) for one in bodies}
+        for path, span in self._spots:
+            if (path, (span.start, span.end)) not in shown:
+                yield self._excerpt("definition", path, span, [head(self._sources.lines(path), span.start, span.end)])
+        spots, unsure = list({one.entity: one for one in self._spots}.values())[:MAX_SPOTS], []
+        neighbours = Neighbours(self._sources, spots)
+        for spot in spots:
+            is_function = spot.span in self._sources.functions(spot.path)
+            for use in islice(neighbours.uses(spot, calls=is_function), USES):
+                if use.sure:
+                    yield self._use("caller", use, spot.entity)
+                else:
+                    unsure.append(use)
+        for spot in spots:
+            yield from self._callees(neighbours, spot)
+        others = () if spots else (use for path in self._code for use in self._sources.uses(path, self._last))
+        yield from (self._use("use", use, self._last) for use in (*unsure, *islice(others, USES)))
+
+    def _rest(self, shown: Sequence[Excerpt], room: float) -> list[Excerpt]:
+        """Tests, those named after the definition first; where files of tests have what holds it, in these."""
+        if not self._tested:
+            held = {holder for spot in self._spots for holder in spot.span.name.split(".")[-2:-1]}
+            fitting = [path for path in self._tests if any(holder in self._index.source(path) for holder in held)]
+            about = [re.split(r"[/.]", spot.path)[-2] for spot in self._spots]
+            kinds = {family(spot.path) for spot in self._spots}
+            files = [path for path in fitting or self._tests if not kinds or family(path) in kinds]
+            files = sorted(files, key=lambda path: not any(name in path for name in (self._last, *about)))
+            self._tested = [use for path in files[:MAX_TESTS] for use in self._sources.uses(path, self._last)]
+            self._tested.sort(key=lambda use: use.function is None or self._last.lower() not in use.function.name.lower())
+        return _fitting((self._use("test", use, self._last) for use in self._tested), shown, room)
+
+    def _nearest(self) -> str:
+        """The names that are most similar."""
+        facts = (facts for _, facts in self._index.facts(self._index.paths))
+        names = {name for one in facts for name in (*one.classes, *(span.name.rpartition(".")[2] for span in one.functions))}
+        alike = {name.lower(): name for name in sorted(names) if abs(len(name) - len(self._last)) < 5}
+        close = get_close_matches(self._last.lower(), alike)
+        return f"; near: {', '.join(alike[name] for name in close)}" if close else ""
 
 
-def _unlikeliness(location: Location) -> float:
-    return -(location.confidence or 0.0)
+def _fit(owner: Sequence[str], parts: Sequence[str]) -> int:
+    """1 more than how many of the ``owner`` stand right before the last of ``parts``; 0 unless all stand there in their order."""
+    wanted, there = ([part.lower().replace("-", "_").partition(".")[0] for part in some] for some in (owner, parts[:-1]))
+    beside = 0
+    while beside < min(len(wanted), len(there)) and wanted[-beside - 1] == there[-beside - 1]:
+        beside += 1
+    rest = reversed(there)
+    return 1 + beside if all(part in rest for part in reversed(wanted)) else 0
 
 
-def _safe(line: str) -> str:
-    line = line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]}…"
-    return line if line.isprintable() else "\t".join(map(printable, line.split("\t")))
+def _fitting(excerpts: Iterable[Excerpt], before: Sequence[Excerpt], room: float) -> list[Excerpt]:
+    """Those of the excerpts that nothing shows ``before`` and that fit into ``room`` with it."""
+    seen, used = {(one.path, one.lines) for one in before}, _size(before)
+    found: list[Excerpt] = []
+    for one in excerpts:
+        size = _size([*found[-1:], one]) - _size(found[-1:])
+        if (one.path, one.lines) not in seen and used + size <= room:
+            found.append(one)
+            used += size
+            seen.add((one.path, one.lines))
+    return found
 
 
-def _pieces(excerpts: Sequence[Excerpt]) -> Iterator[str]:
-    """What is printed of each excerpt; heads of one function's callees or callers stand under one title."""
-    before: tuple[str, str] | None = None
+def _chosen(
+    lines: Sequence[str], windows: Iterable[Sequence[int]], room: float, gap: int = 0, number: int = 0
+) -> list[tuple[int, int]]:
+    """Ranges of the lines of windows that fit into ``room`` bytes; a gap or the number of a line take some, too."""
+    kept: set[int] = set()
+    for window in windows:
+        fresh = [line for line in window if line not in kept]
+        beside = any({line - 1, line + 1} & kept for line in fresh)
+        cost = sum(_bytes(lines[line - 1]) + number for line in fresh) + (0 if beside else gap)
+        if cost <= room:
+            kept.update(fresh)
+            room -= cost
+        elif not kept:
+            break  # not even the first fits
+    starts, ends = (sorted(line for line in kept if line + step not in kept) for step in (-1, 1))
+    return list(zip(starts, ends, strict=True))
+
+
+def _printed(excerpts: Sequence[Excerpt]) -> str:
+    """The excerpts as text; what is around one definition stands under one title."""
+    text, before = "", ("", "")
     for one in excerpts:
         where = printable(f"{one.path}:{one.lines[0]}-{one.lines[1]}")
         sure = f" ({'; '.join([f'{one.confidence:.0%}', *one.reasons])})" if one.confidence is not None else ""
-        if one.kind == "function":
-            yield printable(f"## {where}  {one.function or 'the file'}{sure}") + f"\n{one.text}"
-        elif one.kind == "outline":
-            yield printable(f"## Outline of {one.path}{sure}") + f"\n{one.text}"
+        if one.kind not in _TITLES:
+            title = f"Outline of {one.path}" if one.kind == "outline" else f"{where}  {one.function or 'the file'}"
+            text += f"\n\n## {printable(title + sure)}\n{one.text}"
         else:
-            title = printable(f"## {_RELATION[one.kind]} {one.of}") + "\n" if before != (one.kind, one.of) else ""
-            yield f"{title}{where}\n{one.text}"
+            text += f"\n\n## {_TITLES[one.kind]} {printable(one.of)}" if before != (one.kind, one.of) else ""
+            line = printable(f"{one.path}:{one.shown[0][0]}  {one.function or ''}".rstrip())
+            text += f"\n{where}\n{one.text}" if one.kind == "callee" else f"\n{line}: {one.text.strip()}"
         before = (one.kind, one.of)
+    return text.strip("\n")
 
 
 def _size(excerpts: Sequence[Excerpt]) -> int:
     """Bytes that excerpts add to a text."""
-    return sum(_bytes(piece) + 1 for piece in _pieces(excerpts))
+    return _bytes(_printed(excerpts)) + 1 if excerpts else 0
 
 
 def _bytes(line: str) -> int:
     return len(line.encode("utf-8", "replace")) + 1
-
-
-def _numbered(lines: Sequence[str], number: int) -> str:
-    return f"{number:>5}  {lines[number - 1]}"
-
-
-def _with_gaps(lines: Sequence[str], shown: Sequence[tuple[int, int]], first: int, last: int) -> str:
-    """The shown lines, and for each gap between ``first`` and ``last`` a line that says which are left out."""
-    rows: list[str] = []
-    after = first
-    for start, end in [*shown, (last + 1, last)]:
-        if after < start:
-            rows.append(_gap(after, start - 1))
-        rows += lines[start - 1 : end]
-        after = end + 1
-    return "\n".join(rows)
-
-
-def _gap(first: int, last: int) -> str:
-    return f"... lines {first}-{last} are left out"
-
-
-def _text_lines(lines: Sequence[str], first: int, last: int) -> Iterator[int]:
-    """Lines of comments, and of a docstring that begins with the first of them."""
-    quote = next((mark for mark in ('"""', "'''") if mark in lines[first - 1][:60]), "") if first <= last else ""
-    inside = bool(quote)
-    for number in range(first, last + 1):
-        line = lines[number - 1].strip()
-        if inside or line.startswith(("#", "//", "/*", "* ")):
-            yield number
-        inside = inside and not (quote in line and (number > first or line.count(quote) > 1))
-
-
-def _ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    for number in sorted(numbers):
-        if found and number == found[-1][1] + 1:
-            found[-1] = (found[-1][0], number)
-        else:
-            found.append((number, number))
-    return found

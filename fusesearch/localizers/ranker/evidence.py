@@ -115,13 +115,6 @@ class Marked(NamedTuple):
     plain: str
 
 
-class Stems(NamedTuple):
-    """Words that a file can be named after, as :func:`squashed` has them: those of the title and of the rest."""
-
-    title: frozenset[str]
-    rest: frozenset[str]
-
-
 class Mentioned(NamedTuple):
     """A path as the issue has it; one of a link begins at the root of a repository, which may be another."""
 
@@ -136,9 +129,9 @@ class Evidence:
 
     ``title``, ``prose`` and ``block`` are the words of the title, of the running text and of code, with the times they occur;
     ``frames`` begin with the outermost; ``paths`` have a line where one is given; ``literals`` are terms of string literals;
-    ``stems`` are words that a file can be named after; ``marked`` are names with marks, ``unusual`` paths with brackets, blanks
-    or commas: they count where a tree has exactly these; ``common`` are stop words of the title; ``scopes`` what stands before
-    its colon, as in ``tpl: Fix x`` and ``fix(core): x``.
+    ``stems`` are words of the title that a file can be named after, as :func:`squashed` has them; ``marked`` are names with
+    marks, ``unusual`` paths with brackets, blanks or commas: they count where a tree has exactly these; ``common`` are stop
+    words of the title; ``scopes`` what stands before its colon, as in ``tpl: Fix x`` and ``fix(core): x``.
     """
 
     title: dict[str, int] = field(default_factory=dict)
@@ -149,7 +142,7 @@ class Evidence:
     names: dict[str, Mention] = field(default_factory=dict)
     modules: list[str] = field(default_factory=list)
     literals: list[str] = field(default_factory=list)
-    stems: Stems = field(default_factory=lambda: Stems(frozenset(), frozenset()))
+    stems: frozenset[str] = frozenset()
     marked: dict[str, Marked] = field(default_factory=dict)
     unusual: list[str] = field(default_factory=list)
     common: tuple[str, ...] = ()
@@ -192,7 +185,7 @@ def draw_evidence(issue: str) -> Evidence:
         names=_names(title, prose, code),
         modules=_modules(_URL.sub(" ", text)),
         literals=_literals(title, prose, code),
-        stems=Stems(_stems(title), _stems(f"{prose}\n{code}")),
+        stems=_stems(title),
         marked=_marked(title, prose, code),
         unusual=_unusual(text),
         common=tuple(dict.fromkeys(w for w in map(str.lower, _NAME.findall(title)) if len(w) >= LEAST_STEM and w in STOPWORDS)),

@@ -62,7 +62,7 @@ def candidates_of(issue: str, index: Index) -> Candidates:
         function.columns["prior"] += 0.5 * file["prior"]
         function.columns["prior_rank"] = 1 / rank
     add_lexicon(issue, ranked, functions[:MAX_FUNCTIONS], index)
-    copies = copies_among(by_path, matches.spans, index.repository)
+    copies = copies_among(by_path, index.repository)
     return Candidates(ranked, functions[:MAX_FUNCTIONS], {word: len(matches.hits[word].files) for word in matches.words}, copies)
 
 

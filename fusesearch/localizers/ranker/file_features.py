@@ -16,7 +16,7 @@ from fusesearch.localizers.ranker.facts import words_of
 from fusesearch.localizers.ranker.history import History
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.matching import Matches, bare, module_parts, path_words, spread
-from fusesearch.localizers.ranker.paths import family, path_kinds
+from fusesearch.localizers.ranker.paths import family
 
 MAX_FILES = 100
 """Candidates of an issue."""
@@ -61,7 +61,6 @@ class WholeTree:
     def candidate(self, file: int) -> Candidate:
         """The columns known so far."""
         matches, history, path = self.matches, self.history, self.matches.paths[file]
-        parts = path.split("/")
         idf = {word: matches.idf(word) for word in matches.words if _contains(matches.hits[word].files, file)}
         rare = sorted(idf, key=lambda word: -idf[word] * matches.words[word])[:3]
         columns = {name: matches.scores[name][file] / self._tops[name] for name in SCORES}
@@ -71,15 +70,12 @@ class WholeTree:
             "title_rank": _reciprocal(self._ranks["title"].get(file)),
             "coverage": sum(idf.values()) / (sum(map(matches.idf, matches.words)) or 1.0),
             "words": math.log1p(matches.lengths[file]),
-            "depth": len(parts),
-            "init": float(parts[-1].startswith(("__init__.", "index.", "mod.rs"))),
-            "private": float(any(part.startswith("_") and not part.startswith("__") for part in parts)),
+            "depth": path.count("/") + 1,
             "history_recent": history.recent.get(path, 0.0) if history else math.nan,
             "history_words": history.words.get(path, 0.0) if history else math.nan,
             "history_often": history.often.get(path, 0.0) if history else math.nan,
             "prior": self._prior(file),
         }
-        columns |= path_kinds(path)
         if history and history.words.get(path, 0.0) > 0.5:
             self.reasons[file].append((history.words[path], f"changed with similar words in {history.similar[path]}"))
         if rare:
@@ -120,23 +116,16 @@ class WholeTree:
         idf = {word: math.log(1 + count / times) for word, times in having.items()}
         total = sum(idf.get(word, 0.0) for word in evidence.title) or 1.0
         top = max((sum(idf[word] for word in found) for found in words), default=0.0) or 1.0
-        names = {squashed(part) for name in [*evidence.names, *evidence.modules] for part in name.split(".")} - {""}
         for file, found in enumerate(checked(words)):
             parts = module_parts(matches.paths[file].split("/"))
             own = words_of(parts[-1]) if parts else ()
-            squash = squashed(parts[-1]) if parts else ""
-            in_title = squash in evidence.stems.title
+            in_title = bool(parts) and squashed(parts[-1]) in evidence.stems
             if found:
                 self._put("path_words", file, sum(idf[word] for word in found) / top)
                 self._put("path_title", file, sum(idf[word] for word in found if word in evidence.title) / total)
-                self._put("path_share", file, len(found.intersection(own)) / max(1, len(set(own))))
-            if in_title or squash in evidence.stems.rest or (own and own[0] in matches.words):
-                self._put("stem_word", file, 1.0)
-                if in_title or (own and own[0] in evidence.title):
-                    self._put("stem_title", file, 1.0)
-                    self.reasons[file].append((1.0, f"its name is in the title: `{parts[-1]}`"))
-            if squash in names:
-                self._put("stem_named", file, 1.0)
+            if in_title or (own and own[0] in evidence.title):
+                self._put("stem_title", file, 1.0)
+                self.reasons[file].append((1.0, f"its name is in the title: `{parts[-1]}`"))
         for scope in evidence.scopes:
             self._add_scope([part for part in map(squashed, re.split(r"[/.]|::", scope)) if part])
         for file, share in matches.named.items():
@@ -146,8 +135,6 @@ class WholeTree:
             for file in files:
                 self._put("path_named", file, 1 / len(files))
                 self.reasons[file].append((4.0 / len(files), "named by its path" + (f" and line {line}" if line else "")))
-                if line:
-                    self._put("path_line", file, 1 / len(files))
         for dotted in evidence.modules:
             length, files = matches.resolve.modules(dotted)
             for file in files:
@@ -170,12 +157,11 @@ class WholeTree:
             files = matches.defining(name)
             share = 1 / len(files) if files else 0.0
             sure = share * (BY_CHANCE if is_word(name, mention) else 1.0)
-            variable = files and not {*matches.hits[f"d:{name}"].files, *classes[name]}
             for file in files:
                 for kind in mention.kinds:
                     self._put(f"defines_{kind}", file, share)
-                if variable or file in classes[name]:
-                    self._put("defines_variable" if variable else "defines_class", file, sure)
+                if file in classes[name]:
+                    self._put("defines_class", file, sure)
                 self._put("defines_unique", file, sure)
                 self._add("defines_count", file, sure)
                 said = f"defines `{name}`, {named_where(mention.kinds)}"
@@ -204,7 +190,6 @@ class WholeTree:
             for file in files:
                 value = 1 / (1 + depth) / len(files)
                 self._put("frame", file, value)
-                self._add("frame_share", file, 1 / len(matches.frames))
                 if depth == 0:
                     self._put("frame_last", file, 1 / len(files))
                 self.reasons[file].append((4.0 * value, in_frame(depth)))

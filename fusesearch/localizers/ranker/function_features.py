@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter, defaultdict
 
-from fusesearch.code.plain import CONSTRUCTORS
 from fusesearch.localizers.ranker.columns import Candidate, has_literal, in_frame, is_common, kind_weight, named_where
 from fusesearch.localizers.ranker.evidence import is_word
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
@@ -80,7 +79,7 @@ def _add_exact(
     first: int,
     found: list[Candidate],
 ) -> None:
-    """Literals and calls inside the functions of one file, and names that they define, also nested ones."""
+    """Literals and calls inside the functions of one file."""
     for text in [*matches.evidence.literals, *(f"k:{name}" for name in matches.evidence.names if matches.defining(name))]:
         place = facts.find(keys[text])
         if place >= 0:
@@ -89,11 +88,6 @@ def _add_exact(
                 target[first + number] += idfs[text]
                 if text[0] != "k" and idfs[text] > 3:
                     found[first + number].reasons.append((0.3 * idfs[text], has_literal(text)))
-    for name in matches.evidence.names:
-        place = facts.find(keys[f"d:{name}"])
-        if place >= 0:
-            for number, _ in facts.functions_with(place):
-                found[first + number].columns["defines_nested"] = 1.0
 
 
 def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
@@ -102,7 +96,6 @@ def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
     having = spread(words)
     idf = {word: math.log(1 + len(found) / times) for word, times in having.items()}
     total = sum(idf.get(word, 0.0) for word in evidence.title) or 1.0
-    frame_names = {bare(frame.name) for frame in evidence.frames if frame.name}
     words_of_class: dict[tuple[str, ...], set[str]] = {}
     for candidate, own in zip(found, words, strict=True):
         *holders, name = candidate.lines.name.split(".")
@@ -115,9 +108,7 @@ def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
             class_words = words_of_class[tuple(holders)] = {word for holder in holders for word in words_of(holder)}
         columns["class_words"] = len(class_words & matches.words.keys()) / max(1, len(class_words))
         columns["class_title"] = len(class_words & evidence.title.keys()) / max(1, len(class_words))
-        columns["constructor"] = float(name in CONSTRUCTORS or name in holders)
         columns["dunder"] = float(name.startswith("__") and name.endswith("__"))
-        columns["private"] = float(name.startswith("_") and not name.startswith("__"))
         columns["depth"] = len(holders)
         if mention := names.get(name):
             share = 1 / max(1, matches.hits[f"d:{name}"].functions)
@@ -132,13 +123,10 @@ def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
         if call and call.family == family(candidate.path):
             columns["frame_callee"] = call.weight / max(1, matches.hits[f"d:{name}"].functions)
             candidate.reasons.append((columns["frame_callee"], f"called by `{call.caller}`"))
-        if name in frame_names:
-            columns["named_frame"] = 1 / max(1, matches.hits[f"d:{name}"].functions)
         for holder in holders:
             if mention := names.get(holder):
                 columns["class_named"] = 1 / max(1, len(set(matches.hits[f"c:{holder}"].files)))
                 columns["class_title_named"] = float("title" in mention.kinds)
-                columns["pair"] = float(name in names)
                 candidate.reasons.append((columns["class_named"], f"its class `{holder}` is {named_where(mention.kinds)}"))
 
 

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from fusesearch.core.stopping import checked
 from fusesearch.localizers.lexical.clues import Frame
 from fusesearch.localizers.ranker.columns import SCORES, is_common
-from fusesearch.localizers.ranker.copies import BUNDLED
 from fusesearch.localizers.ranker.evidence import LEAST_STEM, Evidence, Marked, Mention, Mentioned, is_word, squashed
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
 from fusesearch.localizers.ranker.index import Index
@@ -66,12 +65,10 @@ class Matches:
         self.code_lengths = array("I", [0]) * len(self.paths)
         self.functions = 0
         self.function_words = 0
-        self.spans: dict[str, tuple[bytes, array[int]]] = {}
-        """The functions of files that can be bundles, or parts of one."""
         numbers = {path: number for number, path in enumerate(self.paths)}
         for path, facts in index.facts(self.paths):
             self._add(numbers[path], facts, wanted)
-        self.named = _named_in(evidence.stems.title, self.paths)
+        self.named = _named_in(evidence.stems, self.paths)
         common = {name: word for word in evidence.common for name in self._defined(word)}
         spelled = self._spelled(evidence.names, evidence.marked)
         if self.named:  # then the other words of the title are about this file
@@ -127,8 +124,6 @@ class Matches:
         self.code_lengths[number] = facts.code
         self.functions += len(facts.lengths)
         self.function_words += sum(facts.lengths)
-        if facts.lengths and (path := self.paths[number]).endswith(BUNDLED):
-            self.spans[path] = facts.raw, array("I", facts.lengths)
         for key in wanted.keys() & facts.terms:
             place = facts.find(key)
             hits = wanted[key]

@@ -1,71 +1,43 @@
-"""What functions call and which functions call them, in every language of the index.
+"""What a function calls and where it is used, in every language of the index.
 
 Calls of Python are followed (:mod:`fusesearch.code.calls`). Other calls are matched by name: with a function of the same class,
-else of the same file, else with the only one of that name in the tree. What stays ambiguous is left out.
+else of the same file, else with the only one of that name in the tree. What stays ambiguous is no callee, and an unsure use.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from os.path import commonpath
 from typing import NamedTuple
 
 from fusesearch.code.calls import CallGraph
+from fusesearch.code.functions import function_spans, spans_without_tree
+from fusesearch.code.heads import LINE_CHARS
 from fusesearch.code.modules import outlines_of
-from fusesearch.code.plain import (
-    CONSTRUCTORS,
-    CONSTRUCTORS_OF,
-    RUBY,
-    SCALA,
-    callable_name,
-    opening,
-    ruby_calls,
-    without_text,
-    without_types,
-)
+from fusesearch.code.plain import BRACED, CONSTRUCTORS, callable_name, calls_in, use_of, without_text
 from fusesearch.code.spans import FunctionSpan, is_python
+from fusesearch.core.text import printable
 from fusesearch.localizers.ranker.columns import is_common
 from fusesearch.localizers.ranker.facts import term, words_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.paths import family
 
-CALLEES, CALLERS = 8, 5
-"""Most callees and callers of one function."""
-
-MAX_NAMES = 200
-"""Names that one function calls, of which the first are followed."""
-
+CALLEES = 8
 MAX_SAME = 200
-"""Functions of one name, and callers of one name, that are kept; where there are more, none is sure."""
+"""Functions of one name that are kept; where there are more, none is sure."""
 
-MAX_FOLLOWED = 30
-"""Python functions whose calls are followed to tell who calls a function."""
+MAX_FILES, MAX_FOLLOWED = 1000, 30
+"""Files that are searched for uses of a name, the nearest first; files of Python whose calls are followed for that."""
 
-_NAME = r"([^\W\d]\w*)"
 _NEED_OBJECTS = (".py", ".go", ".php", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
-_TYPED = (
-    ".cs", ".kt", ".kts", ".swift", ".scala", ".sc", ".ts", ".tsx", ".mts", ".cts", ".rs", ".java", ".cc", ".cpp", ".cxx",
-    ".h", ".hh", ".hpp", ".hxx",
-)  # fmt: skip
-"""Suffixes of languages with calls that have type arguments or a block before their brackets, which the index has as words."""
-
-_CORE_OF_RUBY = frozenset(
-    (
-        "all?", "any?", "append", "call", "clear", "close", "collect", "count", "delete", "delete_if", "detect", "dup",
-        "each", "each_with_index", "empty?", "fetch", "find", "first", "flatten", "freeze", "hash", "include?", "inject",
-        "inspect", "key?", "keys", "last", "length", "lines", "map", "max", "merge", "min", "name", "new", "none?", "open",
-        "pop", "puts", "push", "read", "reject", "replace", "reverse", "select", "send", "shift", "size", "sleep", "sort",
-        "split", "strip", "sum", "tap", "to_a", "to_h", "to_i", "to_s", "to_sym", "uniq", "update", "values", "write", "zip",
-    )
-)  # fmt: skip
-"""Methods of Ruby's own classes: a call of one in another file says nothing of whose it is."""
-
-_MADE = (*CONSTRUCTORS, *(name for names in CONSTRUCTORS_OF.values() for name in names))
+"""Suffixes of languages in which a call of a method has its object before it."""
 
 
 class Spot(NamedTuple):
-    """A function, or a class of Python without a constructor, and its lines."""
+    """A function, class or variable, and its lines."""
 
     path: str
     span: FunctionSpan
@@ -75,118 +47,129 @@ class Spot(NamedTuple):
         """``path::Qualified.name``."""
         return f"{self.path}::{self.span.name}"
 
-    @property
-    def called(self) -> str:
-        """The name by which it is called."""
-        return callable_name(self.path, self.span.name)
+    def lies_in(self, other: Spot) -> bool:
+        """Whether it is a part of another, such as the constructor of a class."""
+        return self.path == other.path and other.span.start < self.span.start <= other.span.end
+
+
+class Use(NamedTuple):
+    """A line (from 1) that uses a name, and the function around it. ``sure``: nothing else can be meant."""
+
+    path: str
+    line: int
+    function: FunctionSpan | None
+    sure: bool = True
+
+
+class Sources:
+    """Lines and functions of the files of a tree, those that the index leaves out among them."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self.lines = lru_cache(maxsize=256)(self._lines)
+        self.functions = lru_cache(maxsize=1024)(self._functions)
+
+    def text(self, spot: Spot) -> str:
+        """The lines of a definition, with its own name made unknown."""
+        name = spot.span.name.rpartition(".")[2]
+        return "\n".join(self.lines(spot.path)[spot.span.start - 1 : spot.span.end]).replace(name, "_" * len(name), 1)
+
+    def uses(self, path: str, name: str, calls: bool = False) -> Iterator[Use]:
+        """Lines of a file that call a name, or have it as a word of its code: the first of each function, and those in none."""
+        word = use_of(name)
+        outside = list(self.lines(path))
+        pieces: list[tuple[FunctionSpan | None, int, str]] = []
+        for span in self.functions(path) if name in self.index.source(path) else ():
+            own = outside[span.start - 1 : span.end]
+            outside[span.start - 1 : span.end] = [""] * len(own)
+            pieces.append((span, span.start, self.text(Spot(path, span)) if any(name in line for line in own) else ""))
+        if not (calls and path.endswith(BRACED)):
+            pieces.append((None, 1, "\n".join(outside)))
+        for function, first, text in pieces:
+            if name not in text:
+                continue
+            rows = enumerate(() if calls else without_text(text, path).split("\n"))
+            found = [number for number, row in rows if word.match(row)]
+            found += [number for called, number in calls_in(text, path).items() if called == name] if calls else []
+            yield from (Use(path, first + number, function) for number in (found[:1] if function else found))
+
+    def _lines(self, path: str) -> list[str]:
+        """Lines of a file without what could steer a terminal; long ones end with ``…``."""
+        source = self.index.source(path).removesuffix("\n")
+        lines = [line.removesuffix("\r") for line in source.split("\n")] if source else []
+        cut = (line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]}…" for line in lines)
+        return [line if line.isprintable() else "\t".join(map(printable, line.split("\t"))) for line in cut]
+
+    def _functions(self, path: str) -> list[FunctionSpan]:
+        found = next((facts.functions for _, facts in self.index.facts([path])), None)
+        if found is None:  # a test
+            source = self.index.source(path)
+            found = spans_without_tree(source) if is_python(path) else function_spans(source, path)
+        return found
 
 
 class Neighbours:
-    """Callees and callers of ``functions``; ``lines`` gives those of a file. Reads the facts of all files once."""
+    """What ``spots`` call and where they are used. Reads the facts of all files once."""
 
-    def __init__(self, index: Index, functions: Sequence[Spot], lines: Callable[[str], Sequence[str]]) -> None:
-        self._graph = CallGraph(outlines_of(index.repository))
-        self._lines = lines
-        self._names = {spot: list(self._called(spot)) for spot in functions}
-        own = [spot.called for spot in functions]
+    def __init__(self, sources: Sources, spots: Sequence[Spot]) -> None:
+        self._graph = CallGraph(outlines_of(sources.index.repository))
+        self._sources = sources
+        called = {spot: calls_in(sources.text(spot), spot.path) for spot in spots}
+        self._called = {spot: [name for name in names if not is_common(name)] for spot, names in called.items()}
         self._defined: dict[str, list[Spot]] = defaultdict(list)
-        self._calling: dict[str, list[Spot]] = defaultdict(list)
-        self._mentioning: dict[str, list[Spot]] = defaultdict(list)
-        self._scan(index, list(dict.fromkeys([*own, *(name for names in self._names.values() for name in names)])), own)
+        self._naming: dict[str, list[str]] = defaultdict(list)
+        for spot in self._called:
+            self._defined[callable_name(spot.path, spot.span.name)].append(spot)
+        self._scan([*self._defined], {name for names in self._called.values() for name in names})
 
     def callees(self, spot: Spot) -> list[Spot]:
         """What a function calls, in the order of the calls, what is sure before what fits by name."""
         followed = [found for entity in self._followed(spot) if (found := self._spot(entity))]
         known = {found.span.name.rpartition(".")[2] for found in followed}
-        named = (
-            found
-            for name in self._names[spot]
-            if name not in known and (found := self._by_name(name, spot)) and self._can_mean(name, spot, found)
-        )
+        named = (found for name in self._called[spot] if name not in known and (found := self._by_name(name, spot)))
         return [found for found in dict.fromkeys([*followed, *named]) if found != spot][:CALLEES]
 
-    def callers(self, spot: Spot) -> list[Spot]:
-        """Functions that call this one: those of its file first, then those nearest in the tree."""
-        name = spot.called
-        calling = sorted(
-            (
-                other
-                for other in dict.fromkeys([*self._calling[name], *self._mentioning[name]])
-                if other != spot and family(other.path) == family(spot.path)
-            ),
-            key=lambda other: (*_distance(spot.path, other.path), other.path, other.span),
-        )
-        found: list[Spot] = []
-        for tried, other in enumerate(calling):
-            if len(found) == CALLERS:
-                break
-            followed = is_python(other.path) and tried < MAX_FOLLOWED and spot.entity in self._followed(other)
-            if (followed or self._by_name(name, other) == spot) and self._calls(other, name):
-                found.append(other)
-        return found
+    def uses(self, spot: Spot, calls: bool = True) -> Iterator[Use]:
+        """Uses of a definition, calls alone or any: those in its own file first, then the nearest.
 
-    def _scan(self, index: Index, names: Sequence[str], own: Sequence[str]) -> None:
-        """Where the names are defined, and which functions may call those of ``own``."""
-        defined = {term(key): name for name in names for key in (f"d:{name}", *(f"q:{name}.{made}" for made in _MADE))}
-        calling = {term(f"k:{name}"): name for name in own}
-        words = {term(words[0]): name for name in own if (words := words_of(name))}
-        for path, facts in index.facts(index.paths):
-            calls = calling | words if path.endswith(RUBY) else calling
-            mentions = words if path.endswith(_TYPED) else {}
-            here = {**defined, **calls, **mentions}.keys() & facts.terms
-            spans = facts.functions if here else []
-            for key in here:
+        A use that certainly means another definition is left out, and so is an unsure one in a file that does not have the name
+        of what holds the definition: its class, else its file.
+        """
+        name, followed = callable_name(spot.path, spot.span.name), 0
+        holder = spot.span.name.removesuffix(name).strip(".").rpartition(".")[2] or re.split(r"[/.]", spot.path)[-2]
+        several = len({one.entity for one in self._defined[name]}) > 1
+        files = sorted(self._naming[name], key=lambda path: (path != spot.path, -len(commonpath([path, spot.path])), path))
+        for path in [path for path in files if family(path) == family(spot.path)][:MAX_FILES]:
+            found = list(self._sources.uses(path, name, calls))
+            followed += bool(found)
+            for use in found:
+                caller = Spot(path, use.function or FunctionSpan(use.line, use.line, ""))
+                targets = self._followed(caller) if several and followed <= MAX_FOLLOWED else ()
+                meant = [one for one in targets if callable_name(*one.split("::", 1)) == name]
+                by_name = None if meant else self._by_name(name, caller)
+                if by_name is None and not meant:
+                    fits = holder in self._sources.index.source(path)
+                else:
+                    fits = spot.entity in meant or (by_name is not None and by_name.entity == spot.entity)
+                if fits and caller != spot and not (path == spot.path and use.line in spot.span and use.function is None):
+                    yield use._replace(sure=bool(meant or by_name))
+
+    def _scan(self, own: Sequence[str], names: Iterable[str]) -> None:
+        """Where the names are defined, and which files have those of ``own`` in any form."""
+        keys = {name: [f"d:{name}", *(f"q:{name}.{made}" for made in CONSTRUCTORS)] for name in [*own, *names]}
+        defined = {term(key): name for name, some in keys.items() for key in some}
+        words = {name: word_of(name) for name in own}
+        for path, facts in self._sources.index.facts(self._sources.index.paths):
+            for key in defined.keys() & facts.terms:
+                spans, name = facts.functions, defined[key]
                 for number, _ in facts.functions_with(facts.find(key)):
-                    spot = Spot(path, spans[number])
-                    if (name := defined.get(key)) and spot.called == name and not self._is_of_instance(spot):
-                        self._keep(self._defined[name], spot)
-                    if name := calls.get(key):
-                        self._keep(self._calling[name], spot)
-                    if name := mentions.get(key):
-                        self._keep(self._mentioning[name], spot)
-
-    def _keep(self, found: list[Spot], spot: Spot) -> None:
-        if len(found) < MAX_SAME:
-            found.append(spot)
-
-    def _called(self, spot: Spot) -> Iterator[str]:
-        """Names that a function calls, in Ruby those that may be calls."""
-        names = self._names_called(spot)
-        yield from [name for name in names if name != spot.span.name.rpartition(".")[2] and not is_common(name)][:MAX_NAMES]
-
-    def _names_called(self, spot: Spot) -> list[str]:
-        text = self._text(spot)
-        if spot.path.endswith(RUBY):
-            return ruby_calls(text)
-        text = without_types(without_text(text, spot.path), spot.path)
-        if spot.path.endswith(SCALA):  # `new Cart(1)` calls no function, unlike `Cart(1)`
-            text = re.sub(r"\bnew[ \t]+[\w.]+", "new", text)
-        return list(dict.fromkeys(re.findall(_NAME + opening(spot.path), text)))
-
-    def _is_of_instance(self, spot: Spot) -> bool:
-        """Whether it is Scala's ``apply`` of a class, which ``Name(x)`` does not mean as it does that of an object."""
-        if not spot.path.endswith(SCALA) or not spot.span.name.endswith(".apply"):
-            return False
-        holder = re.compile(rf"\b(class|trait|object|val|given)\s+{re.escape(spot.called)}\b")
-        above = (holder.search(line) for line in reversed(self._lines(spot.path)[: spot.span.start]))
-        return next((match[1] in ("class", "trait") for match in above if match), False)
-
-    def _calls(self, caller: Spot, name: str) -> bool:
-        """Whether the text of a caller has a call: the hash of a name may be that of another, and a word may be no call."""
-        return self._mentions(caller, name) and (is_python(caller.path) or name in self._names_called(caller))
-
-    def _text(self, spot: Spot) -> str:
-        return "\n".join(self._lines(spot.path)[spot.span.start - 1 : spot.span.end])
-
-    def _can_mean(self, name: str, caller: Spot, found: Spot) -> bool:
-        """Whether a call can mean ``found``: in some languages a method of another file needs an object before it."""
-        if found.path == caller.path or "." not in found.span.name or not caller.path.endswith(_NEED_OBJECTS):
-            return True
-        return found.called != found.span.name.rpartition(".")[2] or self._mentions(caller, name, r"(?<=[.>:])")
-
-    def _mentions(self, caller: Spot, name: str, before: str = "") -> bool:
-        """Whether the text of a caller has the name."""
-        return re.search(rf"{before}(?<!\w){re.escape(name)}(?!\w)", self._text(caller)) is not None
+                    spot, same = Spot(path, spans[number]), self._defined[name]
+                    if callable_name(spot.path, spot.span.name) == name and len(same) < MAX_SAME:
+                        known = spot in self._called or any(spot.lies_in(one) for one in same)
+                        same += [] if known else [spot]
+            for name, word in words.items():
+                if facts.find(word) >= 0:
+                    self._naming[name].append(path)
 
     def _followed(self, spot: Spot) -> Iterable[str]:
         return self._graph.callees(spot.entity) if is_python(spot.path) else ()
@@ -198,18 +181,19 @@ class Neighbours:
         return Spot(path, FunctionSpan(found.start, found.end, name)) if found else None
 
     def _by_name(self, name: str, caller: Spot) -> Spot | None:
-        """The function that a call of ``name`` means."""
+        """The definition that a name means in a function, if only one can be meant."""
         options = [spot for spot in self._defined[name] if family(spot.path) == family(caller.path)]
-        holder = caller.span.name.rpartition(".")[0]
         here = [spot for spot in options if spot.path == caller.path]
-        if name in _CORE_OF_RUBY and caller.path.endswith(RUBY):
-            options = here
-        member = [spot for spot in here if spot.span.name == f"{holder}.{name}"]
-        fitting = member or here or options
-        return fitting[0] if len(fitting) == 1 else None
+        holder = caller.span.name.rpartition(".")[0]
+        fitting = [spot for spot in here if spot.span.name == f"{holder}.{name}"] or here or options
+        if len({spot.entity for spot in fitting}) != 1:  # overloads have one name
+            return None
+        found = fitting[0]
+        if here or not caller.path.endswith(_NEED_OBJECTS) or not found.span.name.endswith(f".{name}"):
+            return found
+        return found if re.search(rf"(?<=[.>:]){re.escape(name)}(?!\w)", self._sources.text(caller)) else None
 
 
-def _distance(one: str, other: str) -> tuple[bool, int]:
-    folders = [path.split("/")[:-1] for path in (one, other)]
-    shared = next((number for number, (a, b) in enumerate(zip(*folders, strict=False)) if a != b), min(map(len, folders)))
-    return one != other, sum(map(len, folders)) - 2 * shared
+def word_of(name: str) -> int:
+    """The term that a file has whose text contains a name."""
+    return term((*words_of(name), name)[0])

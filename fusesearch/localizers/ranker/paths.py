@@ -1,4 +1,4 @@
-"""Kinds of paths by their names: what issues are rarely about, and modules for tests that a package ships."""
+"""Paths by their names: copies, what a fix can modify, and families of languages."""
 
 from __future__ import annotations
 
@@ -8,20 +8,6 @@ from collections.abc import Callable
 from fusesearch.code.kinds import is_code, is_test
 from fusesearch.code.spans import is_python
 
-KINDS = ("fixture", "example", "vendored", "generated")
-"""Data of tests and mocks; examples, playgrounds and benchmarks; copies of other projects; what a program wrote."""
-
-_FOLDERS = {
-    "fixture": re.compile(r"_*(?:fixtures?|mocks?|snapshots|test-?data|test-?cases|testbed)_*|test-fixtures?"),
-    "example": re.compile(
-        r"(?:\w+-)?(?:examples?|samples?|playgrounds?|demos?|tutorials?|sandbox|quickstarts?)|bench(?:es|marks?)?|templates?-\w+"
-    ),
-    "vendored": re.compile(
-        r"_?vendor(?:ed)?|third[-_]?party|3rd[-_]?party|node_modules|bower_components|deps|externals?|extern|godeps|pods"
-    ),
-    "generated": re.compile(r"_*generated_*|gen|dist|single_include"),
-}
-_GENERATED = re.compile(r".*(?:\.min\.\w+|\.(?:pb|gen|generated|g)\.\w+|_pb2(?:_grpc)?\.pyi?|\.designer\.cs)|zz_generated.*")
 _INSTALLED = re.compile(r"(?:.*/)?(?:node_modules|bower_components|site-packages|build/lib)/.*", re.DOTALL)
 _BUILT = re.compile(r"(?:.*/)?dist/.*|.*[.-](?:min|bundle)\.[cm]?js", re.DOTALL)
 _SUPPORT = re.compile(r"test_?(?:utils?|helpers?|tools?|support|client|server|runner|base|cases?)\.py")
@@ -30,13 +16,6 @@ _FAMILIES = (
     "py pyi pyw pyx pxd", "js jsx mjs cjs ts tsx mts cts vue svelte", "c h cc cpp cxx hh hpp hxx m mm", "java kt kts scala sc",
 )  # fmt: skip
 _FAMILY = {suffix: family for family in _FAMILIES for suffix in family.split()}
-
-
-def path_kinds(path: str) -> dict[str, float]:
-    """1.0 for each of :data:`KINDS` that a path is of."""
-    *folders, name = path.lower().split("/")
-    found = {kind for kind, pattern in _FOLDERS.items() if any(map(pattern.fullmatch, folders))}
-    return dict.fromkeys(found | ({"generated"} if _GENERATED.fullmatch(name) else set()), 1.0)
 
 
 def is_copy(path: str) -> bool:

@@ -91,7 +91,7 @@ def fields_for_people(ranking: Ranking, issue: str, top: int | None = None) -> F
                 "path": file.candidate.path, "confidence": round(file.probability, 3), "likely": file.probability > LIKELY,
                 "reasons": said(file, issue),
                 "functions": [
-                    location(one.candidate.entity, one.probability, said(one, issue), _lines(one)) for one in worth[:FUNCTIONS]
+                    location(one.candidate.entity, one.probability, said(one, issue), lines_of(one)) for one in worth[:FUNCTIONS]
                 ],
             }
         )  # fmt: skip
@@ -141,5 +141,6 @@ def words_in(issue: str) -> dict[str, str]:
     return found
 
 
-def _lines(ranked: Ranked) -> tuple[int, int] | None:
+def lines_of(ranked: Ranked) -> tuple[int, int] | None:
+    """First and last line of a function; None for a file."""
     return (ranked.candidate.span.start, ranked.candidate.span.end) if ranked.candidate.span else None

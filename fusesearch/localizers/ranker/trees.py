@@ -54,17 +54,18 @@ class Model:
 
     @classmethod
     def of(cls, data: Mapping[str, Any], columns: Sequence[str]) -> Model:
-        """The model in JSON ``data``. Raises :class:`ValueError` if it is malformed or made for other columns."""
-        if list(data["columns"]) != list(columns):
+        """The model in JSON ``data``. Raises :class:`ValueError` if it is malformed or splits by other columns than these."""
+        names = tuple(data["columns"])
+        trees = [_checked(tuple(tree[part] for part in _PARTS), len(names)) for tree in data["trees"]]
+        if not {names[used] for tree in trees for used in tree[0]} <= set(columns):
             raise ValueError("it was trained on other features")
-        trees = [_checked(tuple(tree[part] for part in _PARTS), len(columns)) for tree in data["trees"]]
         curves = {}
         for group in GROUPS:
             constant, odds, score = map(float, data["calibration"][group])
             if not math.isfinite(constant) or not (0 <= odds < math.inf and 0 <= score < math.inf):
                 raise ValueError("its calibration is not a curve")
             curves[group] = (constant, odds, score)
-        return cls(trees, curves, float(data.get("file_share", 0.0)), tuple(columns))
+        return cls(trees, curves, float(data.get("file_share", 0.0)), names)
 
     def score(self, row: Sequence[float]) -> float:
         """The sum of the trees for a row of columns."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 import os
 import queue
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -41,14 +40,13 @@ def analysed(sources: Iterator[Source], size: int) -> Iterator[tuple[bytes, byte
             check()
             yield digest, analyse(path, decoded(data))
         return
-    from fusesearch.core.answering import ask_server, start_server  # an answer from an index starts no process
+    from fusesearch.core.answering import Answerer  # an answer from an index starts no process
 
     results: queue.Queue[tuple[bytes, bytes] | None] = queue.Queue(maxsize=1000)
     lock, stopped = threading.Lock(), threading.Event()
-    processes: dict[int, subprocess.Popen[bytes]] = {}
+    workers = [Answerer(__name__) for _ in range(min(MAX_PROCESSES, len(os.sched_getaffinity(0))))]
 
-    def feed(number: int) -> None:
-        process = processes[number] = start_server(__name__)
+    def feed(worker: Answerer) -> None:
         try:
             while not stopped.is_set():
                 with lock:
@@ -56,20 +54,15 @@ def analysed(sources: Iterator[Source], size: int) -> Iterator[tuple[bytes, byte
                 if source is None:
                     return
                 digest, path, data = source
-                facts = ask_server(process, path, data)
+                facts = worker.ask(path, data)
                 if stopped.is_set():
                     return
-                if facts is None:
-                    _end(process)
-                    process = processes[number] = start_server(__name__)
-                    facts = analyse(path, "")
-                results.put((digest, facts))
+                results.put((digest, analyse(path, "") if facts is None else facts))
         finally:
-            _end(process)
+            worker.end()
             results.put(None)
 
-    most = min(MAX_PROCESSES, len(os.sched_getaffinity(0)))
-    threads = [threading.Thread(target=feed, args=(number,), daemon=True) for number in range(most)]
+    threads = [threading.Thread(target=feed, args=(worker,), daemon=True) for worker in workers]
     for thread in threads:
         thread.start()
     try:
@@ -84,8 +77,8 @@ def analysed(sources: Iterator[Source], size: int) -> Iterator[tuple[bytes, byte
                     yield result
     finally:
         stopped.set()
-        for process in list(processes.values()):
-            process.kill()
+        for worker in workers:
+            worker.kill()
         with suppress(queue.Empty):
             while True:  # a thread may wait for room
                 results.get_nowait()
@@ -104,8 +97,3 @@ def serve() -> None:
         return analyse(path, decoded(data))
 
     answer_all(facts, CPU_SECONDS, MEMORY)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.communicate()

@@ -7,117 +7,81 @@ those of its public code.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from fusesearch.agents.models.base import CHARS_PER_TOKEN
 from fusesearch.agents.parsing import visible
 from fusesearch.agents.prompts import render
-from fusesearch.agents.recording import Instructions, OnEvent
+from fusesearch.agents.recording import Instructions
 from fusesearch.code.functions import spans_of
 from fusesearch.code.kinds import is_code
 from fusesearch.code.spans import is_python
-from fusesearch.core.config import Agent, Section
-from fusesearch.core.errors import ConfigError
+from fusesearch.core.errors import ArtifactError, InfrastructureError
 from fusesearch.core.schema import Answer, Instance
 from fusesearch.core.stopping import checked, in_thread
-from fusesearch.localizers.base import BaseLocalizer, Setup
+from fusesearch.core.storage import replacing
+from fusesearch.localizers.base import BaseLocalizer
 from fusesearch.localizers.direct import DirectLocalizer, as_answer, readable_source
 from fusesearch.localizers.prompting import MIN_ROOM, AskingLocalizer, Interview, room
-from fusesearch.localizers.swerank.encoder import encoder_named
-from fusesearch.localizers.swerank.vectors import read_order, vectors_of, windows
 from fusesearch.search.repository import Repository
 
 FILES, FUNCTIONS = 10, 15
 """As deep as SweRank's tables look."""
+TOP, WINDOW, STEP = 100, 10, 5
+"""Functions that the encoder retrieves, those that the model orders at once, and places to the next window."""
+FUNCTION_TOKENS, LEAST_TOKENS = 1024, 300
+"""Most tokens of a function that the model sees, and those of each before which the issue is cut."""
 MAX_FILE_BYTES = 1_000_000
 UNREADABLE = "unreadable"
 """In ``extra`` of a turn whose reply named no candidate, so that its window stayed as it was."""
-NO_ENCODER = "swerank needs an encoder: give --encoder (agent.encoder), a folder or a name on the Hugging Face hub"
-_IDENTIFIER = re.compile(r"\[(\d+)\]")
+Candidate = tuple[str, str]
+"""A function as ``path::Name``, and the text that stands for it."""
+_LOCK = threading.Lock()
 
 
-class Settings(Section):
-    """Settings of SweRank. Defaults are those of its published runs."""
+@lru_cache(maxsize=1)
+def encoder_named(name: str) -> Any:
+    """The sentence-transformers encoder in a folder, else of that name on the hub. Raises :class:`ArtifactError`."""
+    from sentence_transformers import SentenceTransformer
 
-    top: int = Field(100, ge=1, description="functions that the encoder retrieves and the model reranks")
-    window: int = Field(10, ge=2, description="functions that the model orders at once")
-    step: int = Field(5, ge=1, description="places from one window to the next")
-    function_tokens: int = Field(1024, ge=1, description="most tokens of a function that the model sees")
-    least_tokens: int = Field(300, ge=1, description="tokens of each function before which the issue is cut")
-
-
-class Candidate(NamedTuple):
-    """A function as ``path::Name`` and the text that stands for it."""
-
-    entity: str
-    text: str
+    try:
+        return SentenceTransformer(
+            str(Path(name).expanduser()), model_kwargs={"use_safetensors": True}
+        )  # runs no code of its own
+    except Exception as error:  # the libraries raise many types for a missing and a damaged one
+        reason = (str(error).splitlines() or ["damaged"])[0]
+        raise ArtifactError(f"{name} is missing, or is no encoder that can be loaded: {reason}") from error
 
 
 def candidates_of(repository: Repository) -> Iterator[Candidate]:
     """The functions of the code files, tests excluded, in path order. A text begins with path and name, as in SweRank's data."""
     for path in checked(filter(is_code, repository.files())):
-        source = readable_source(repository, path, MAX_FILE_BYTES)
-        lines = source.split("\n") if source is not None else []
-        for span in spans_of(source or "", path):
+        source = readable_source(repository, path, MAX_FILE_BYTES) or ""
+        lines = source.split("\n")
+        for span in spans_of(source, path):
             owner = span.name.split(".")[-2] if is_python(path) and "." in span.name else ""
             head = f"{path}/{span.name.replace('.', '/') if owner else span.name}\n" + (f"class {owner}:" if owner else "")
-            yield Candidate(f"{path}::{span.name}", head + "\n".join(lines[span.start - 1 : span.end]))
+            yield f"{path}::{span.name}", head + "\n".join(lines[span.start - 1 : span.end])
 
 
-def retrieve(
-    issue: str, repository: Repository, agent: Agent, cache: Path, top: int, on_event: OnEvent | None = None
-) -> list[Candidate]:
-    """The ``top`` functions nearest to the issue by the cosine of their vectors, nearest first; none for an empty issue.
-
-    ``cache`` is the folder of vectors. Raises as :func:`encoder_named` and :meth:`Encoder.embed`.
-    """
-    encoder = encoder_named(agent.encoder)
-    found = list(candidates_of(repository)) if issue.strip() else []
-    if not found:
-        return []
-
-    def embedding(done: int, total: int) -> None:
-        if on_event is not None:
-            on_event("index", {"done": done, "total": total})
-
-    vectors = vectors_of([one.text for one in found], encoder, cache, embedding)
-    prefix = encoder.prefix if agent.query_prefix is None else agent.query_prefix
-    cosines = vectors @ encoder.embed([prefix + issue])[0]
-    distinct: dict[str, Candidate] = {}
-    for number in np.argsort(-cosines, kind="stable"):
-        distinct.setdefault(found[number].entity, found[number])  # of a name that is defined twice, the nearest
-    return list(distinct.values())[:top]
-
-
-class _Retrieving(BaseLocalizer):
-    settings = Settings()
-
-    def __init__(self, setup: Setup) -> None:
-        super().__init__(setup)
-        if not self.agent.encoder:
-            raise ConfigError(NO_ENCODER)
-
-    def retrieve(self, issue: str, repository: Repository) -> list[Candidate]:
-        """As :func:`retrieve`."""
-        return retrieve(issue, repository, self.agent, self.caches.vectors, self.settings.top, self.on_event)
-
-
-class SweRankEmbedLocalizer(_Retrieving, DirectLocalizer):
+class SweRankEmbedLocalizer(DirectLocalizer):
     """The encoder's order alone, as the rows "retriever" of SweRank's tables."""
 
     name = "swerank-embed"
 
     def find(self, instance: Instance, repository: Repository, seed: int | None) -> Answer:
         """The nearest functions."""
-        return answer_of(self.retrieve(instance.problem_statement, repository))
+        return answer_of(retrieve(self, instance.problem_statement, repository))
 
 
-class SweRankLocalizer(_Retrieving, AskingLocalizer):
+class SweRankLocalizer(AskingLocalizer):
     """The model orders what the encoder retrieved, in windows from the end of the list to its top."""
 
     name = "swerank"
@@ -128,36 +92,84 @@ class SweRankLocalizer(_Retrieving, AskingLocalizer):
         return Instructions(render(__package__, "system"), issue, [])
 
     async def work(self, interview: Interview, instance: Instance, repository: Repository) -> None:
-        """A turn per window: 19 for 100 functions. A window that does not fit the model's context is asked for again with half as
-        many characters."""
-        found = await in_thread(self.retrieve, instance.problem_statement, repository)
-        for start, end in windows(len(found), self.settings.window, self.settings.step):
-            order = await self._order(interview, found[start:end])
-            found[start:end] = [found[start + place] for place in order]
+        """A turn per window. What does not fit the model's context is asked again in half as many characters."""
+        found = await in_thread(retrieve, self, instance.problem_statement, repository)
+        for start, end in windows(len(found), WINDOW, STEP):
+            for chars in (room(self.agent), room(self.agent) // 2):
+                turn = await interview.ask(self._prompt(interview.trajectory.issue, found[start:end], chars))
+                if turn.text:
+                    break
+            order = read_order(visible(turn.text), end - start)
+            if not order:
+                turn.extra[UNREADABLE] = True
+            found[start:end] = [found[start + place] for place in order or range(end - start)]
         interview.answer(answer_of(found))
-
-    async def _order(self, interview: Interview, window: Sequence[Candidate]) -> Sequence[int]:
-        """The places of the candidates in the model's order; their own if its reply cannot be read."""
-        for chars in (room(self.agent), room(self.agent) // 2):
-            turn = await interview.ask(self._prompt(interview.trajectory.issue, window, chars))
-            if turn.text:
-                break
-        order = read_order(visible(turn.text), len(window))
-        if not order:
-            turn.extra[UNREADABLE] = True
-        return order or range(len(window))
 
     def _prompt(self, issue: str, window: Sequence[Candidate], chars: int) -> str:
         """The request, which has the issue twice. Functions are cut first, and the issue where they would have too little."""
-        least = CHARS_PER_TOKEN * self.settings.least_tokens * len(window)
+        least = CHARS_PER_TOKEN * LEAST_TOKENS * len(window)
         issue = issue[: max(chars - least, MIN_ROOM) // 2]
-        each = min(CHARS_PER_TOKEN * self.settings.function_tokens, (chars - 2 * len(issue)) // len(window))
-        texts = (_IDENTIFIER.sub(r"(\1)", one.text[:each]) for one in window)
+        each = min(CHARS_PER_TOKEN * FUNCTION_TOKENS, (chars - 2 * len(issue)) // len(window))
+        texts = (re.sub(r"\[(\d+)\]", r"(\1)", text[:each]) for _, text in window)
         functions = "".join(f"[{number}] {text}\n" for number, text in enumerate(texts, 1))
         return render(__package__, "window", count=len(window), issue=issue, functions=functions)
 
 
+def retrieve(localizer: BaseLocalizer, issue: str, repository: Repository) -> list[Candidate]:
+    """The :data:`TOP` functions nearest to the issue by the cosine of their vectors, nearest first; none for an empty issue.
+
+    The vectors of a tree are kept. Raises as :func:`encoder_named`, and :class:`InfrastructureError` without enough memory.
+    """
+    name, options = localizer.agent.options["encoder"], localizer.agent.options
+    encoder, found = encoder_named(name), list(candidates_of(repository)) if issue.strip() else []
+    if not found:
+        return []
+    probe = _embedded(encoder, ["which encoder is it"]).tobytes()  # the same name may have other weights one day
+    key = sha256(b"\0".join([probe, *(text.encode("utf-8", "replace") for _, text in found)])).hexdigest()
+    path = localizer.caches.vectors / f"{key}.npy"
+    if not path.exists():
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            np.save(file, _embedded(encoder, [text for _, text in found]))
+    prefix = options.get("query_prefix", encoder.prompts.get("query", ""))
+    cosines = np.load(path) @ _embedded(encoder, [prefix + issue])[0]
+    distinct: dict[str, Candidate] = {}
+    for number in np.argsort(-cosines, kind="stable"):
+        distinct.setdefault(found[number][0], found[number])  # of a name that is defined twice, the nearest
+    return list(distinct.values())[:TOP]
+
+
+def _embedded(encoder: Any, texts: Sequence[str]) -> Any:
+    """Vectors of length 1: float32 (texts, dimensions)."""
+    clean = [text.encode("utf-8", "replace").decode() for text in texts]
+    try:
+        with _LOCK:
+            return encoder.encode(clean, normalize_embeddings=True, show_progress_bar=False)
+    except (MemoryError, RuntimeError) as error:
+        raise InfrastructureError(f"the encoder failed: {(str(error).splitlines() or ['no memory'])[0]}") from error
+
+
 def answer_of(found: Sequence[Candidate]) -> Answer:
     """The first :data:`FUNCTIONS` functions, and the first :data:`FILES` files in the order of their first functions."""
-    files = dict.fromkeys(one.entity.partition("::")[0] for one in found)
-    return as_answer(list(files)[:FILES], [one.entity for one in found[:FUNCTIONS]])
+    names = [name for name, _ in found]
+    return as_answer(list(dict.fromkeys(name.partition("::")[0] for name in names))[:FILES], names[:FUNCTIONS])
+
+
+def windows(count: int, size: int, step: int) -> Iterator[tuple[int, int]]:
+    """First place and end of each window over ``count`` places, from the last ones up to the top."""
+    end = count
+    while end > 0:
+        start = max(end - size, 0)
+        yield start, end
+        end = end - step if start else 0
+
+
+def read_order(reply: str, count: int) -> list[int]:
+    """The order of ``count`` candidates, numbered from 0, that a reply such as ``[3] > [1] > [2]`` gives; empty if it gives none.
+
+    The first such chain counts, else all numbers of the reply. Repeated ones and others than candidates are left out, and
+    candidates that it does not name follow in their order.
+    """
+    chain = re.search(r"\[[0-9]+\](?:\s*>\s*\[[0-9]+\])+", reply)
+    said = (int(number) - 1 for number in re.findall(r"[0-9]+", chain[0] if chain else reply) if len(number) <= 4)
+    named = list(dict.fromkeys(number for number in said if 0 <= number < count))
+    return [*named, *(number for number in range(count) if number not in named)] if named else []

@@ -8,10 +8,8 @@ from markupsafe import Markup
 
 from fusesearch.evaluation.metrics import METRICS
 from fusesearch.reporting.experiment.results import (
-    ORDERINGS,
     PAGE,
     POOLED,
-    PowerResult,
     Results,
     decided,
     difference_text,
@@ -24,14 +22,11 @@ from fusesearch.reporting.table import ABSENT, Row, Table, cell, difference_cell
 
 def page(results: Results, trained: Collection[str]) -> Page:
     """The page of one experiment; ``trained`` are the stages that make a checkpoint."""
-    power = [POWER_NOTE]
-    if any(row.lower_bound for row in results.power):
-        power.append(ONE_SEED)
     sections = [
         Section("Figures by arm", list(_notes(results, trained)), [arms_table(results)]),
         Section("Differences", [DIFFERENCES_NOTE], [differences_table(results)]),
         Section("Orderings of the paper", [BY_CHANCE, *results.paper_notes], [orderings_table(results)]),
-        Section("Power", power, [power_table(results)]),
+        Section("Power", [POWER_NOTE], [Table("By pair of arms", _POWER_HEADER, [Row(cells) for cells in _power(results)])]),
     ]
     filled = [part for part in sections if any(table.rows for table in part.tables)]
     opening = Section(
@@ -50,13 +45,12 @@ def page(results: Results, trained: Collection[str]) -> Page:
 
 
 def overview(every: Sequence[Results]) -> str:
-    """The Markdown page over all experiments: the verdict on each claim, and which orderings of the papers hold here."""
+    """The Markdown page over all experiments: what came out, and the verdict on each claim."""
     claims = [(results, claim) for results in every for claim in results.claims]
     rows = [
         Row([results.title, claim.verdict, claim.sentence, "yes" if claim.paper else ""], link=results.experiment)
         for results, claim in claims
     ]
-    power = [Row([results.title, *_power_cells(results, row)]) for results in every for row in results.power]
     came_out = [
         Row([results.title, _link(results), str(len(results.arms)), ", ".join(map(str, results.measured_seeds)), results.summary])
         for results in every
@@ -73,14 +67,12 @@ def overview(every: Sequence[Results]) -> str:
         Section(
             "Claims", [_CLAIMS], [Table("Every claim", ["Experiment", "Verdict", "In numbers", "Stated by the paper"], rows)]
         ),
-        Section("Orderings of the papers", [_ORDERINGS], [_all_orderings(every)]),
-        Section("Power", [POWER_NOTE], [Table("By pair of arms", ["Experiment", *_POWER_HEADER], power)]),
     ]
     filled = [part for part in sections if any(table.rows for table in part.tables)]
     return Page("Results of the experiments", filled, footer=[("Written by", OVERVIEW_BY)]).render("md")
 
 
-OVERVIEW_BY = "python -m tasks.experiments.rebuild"
+OVERVIEW_BY = "python -m flows experiment run"
 DIFFERENCES_NOTE = (
     "The arm further down minus the one further up, over seeds and instances that both have. A star marks p below 0.05 in the "
     "test over at least three seeds and the instances, after Holm's correction over the pairs of a metric; p is in "
@@ -100,24 +92,13 @@ _CLAIMS = (
     "Each experiment corrects over its own claims, not over those of all. What several of them compare on the same runs, such as "
     "SFT + RL with SFT, stands in each with another p for that reason, and over more seeds in some."
 )
-_ORDERINGS = (
-    "Every pair of arms that the paper's table orders, in every metric that both have but seconds. `holds` and `reversed` are "
-    "decided by the test over seeds and instances after Holm's correction over the pairs of a metric; the others are undecided, "
-    "and half of them would point the paper's way if nothing differed. Experiments beside one table share orderings."
-)
 POWER_NOTE = (
-    "Standard deviations (SD) of an episode's difference: between seeds, instances, the rest. A difference of the size in a "
-    "column of seeds is seen by 80 of 100 such experiments at 5% divided by the number of claims, the level at which Holm's "
-    "correction tests the smallest p. Seeds needed are for 5 points of a share, or a twentieth of another figure; in brackets, "
-    "those if seeds differ as much as the pilot cannot rule out. A dash: 50 seeds are too few, or the difference would be more "
-    "than the whole share."
+    "The true difference that about four of five such experiments would find (with three seeds, seven of ten): with as many "
+    "seeds and instances and such a spread, at 5% divided by the number of claims, the level at which Holm's correction tests "
+    "the smallest p. With one seed nothing is known of how much trainings differ: the figure is the least. A dash: more than the "
+    "whole share."
 )
-ONE_SEED = "With one seed nothing is known of how much trainings differ: these figures are the least to be reckoned with."
-_SHOWN_SEEDS = (3, 5, 10)
-_POWER_HEADER = [
-    "Difference", "Metric", "Pilot", "SD seeds", "SD instances", "SD rest",
-    *(f"Seen with {seeds} seeds" for seeds in _SHOWN_SEEDS), "Seeds needed",
-]  # fmt: skip
+_POWER_HEADER = ["Difference", "Metric", "Seeds", "Instances", "Would be found"]
 
 
 def arms_table(results: Results) -> Table:
@@ -160,30 +141,20 @@ def orderings_table(results: Results) -> Table:
     return Table("Orderings", ["Difference", "Metric", "The paper", "Ours", "Here"], rows)
 
 
-def power_table(results: Results) -> Table:
-    """How many seeds the spread of the claims' differences asks for."""
-    return Table("Power", _POWER_HEADER, [Row(_power_cells(results, row)) for row in results.power])
-
-
-def _power_cells(results: Results, row: PowerResult) -> list[str]:
-    least = "at least " if row.lower_bound else ""
-    pair = pair_name(row, results.labels)
-    of = METRICS[row.metric]
-    deviations = [of.show(value) for value in (row.sd_seeds, row.sd_instances, row.sd_rest)]
-    if row.lower_bound:
-        deviations[:2] = [ABSENT, ABSENT]
-    sizes = (row.detectable[seeds] for seeds in _SHOWN_SEEDS)
-    seen = [ABSENT if is_beyond(size, of) else f"{least}{of.show(size)}" for size in sizes]
-    pilot = f"{row.seeds} seed{'s' * (row.seeds != 1)} x {row.instances} instances"
-    needed = f"{least}{row.needed}" if row.needed else ABSENT
-    cautious = "" if row.lower_bound else f" ({row.needed_cautious or ABSENT})"
-    needed += f"{cautious} for {row.target * of.factor:.3g}{of.points}"
-    return [pair, of.of_differences, pilot, *deviations, *seen, needed]
+def _power(results: Results) -> Iterator[list[str]]:
+    """A row for each pair and metric that claims compare."""
+    compared = {(claim.metric, frozenset((claim.better, claim.than))) for claim in results.claims}
+    for row in results.differences:
+        size = row.detectable(len(results.claims)) if (row.metric, frozenset((row.first, row.second))) in compared else None
+        if size is not None:
+            of = METRICS[row.metric]
+            found = ABSENT if is_beyond(size, of) else f"{'at least ' * (row.seeds < 2)}{of.show(size)}"
+            yield [pair_name(row, results.labels), of.of_differences, str(row.seeds), str(row.instances), found]
 
 
 def _notes(results: Results, trained: Collection[str]) -> Iterator[str]:
     yield (
-        f"Brackets are {results.confidence:.0%} intervals over instances and seeds, both taken as drawn at random. Pooled figures"
+        "Brackets are 95% intervals over instances and seeds, both taken as drawn at random. Pooled figures"
         " sum counts over episodes, as the FuseSearch tables do. Episodes that the infrastructure broke have no score and are "
         "counted as errored. The paper's models, instances and machines are others: what can be compared is which arm is ahead."
     )
@@ -222,18 +193,3 @@ def _of_the_pipeline(results: Results, trained: Collection[str]) -> list[str]:
 def _link(results: Results) -> str:
     missing = f", {len(results.missing)} runs missing" if results.missing else ""
     return Markup(f"[{results.experiment}]({results.experiment}/{PAGE}){missing}")  # noqa: S704 - a folder's checked name
-
-
-def _all_orderings(every: Sequence[Results]) -> Table:
-    rows = []
-    for results in every:
-        for kind in ORDERINGS:
-            found = [row for row in results.differences if ordering(row) == kind]
-            if found:
-                names = []
-                for row in found:
-                    arms = results.arm(row.first).label, results.arm(row.second).label
-                    order = " > ".join(arms if (row.paper or 0) > 0 else reversed(arms))
-                    names.append(f"{METRICS[row.metric].name}: {order}")
-                rows.append(Row([results.title, kind, str(len(found)), "; ".join(names)]))
-    return Table("By what becomes of them here", ["Experiment", "Here", "Number", "The paper's orderings"], rows)

@@ -20,9 +20,6 @@ PAGE, RESULTS = "RESULTS.md", "results.json"
 
 Verdict = Literal["confirmed", "refuted", "undecided", "not measured"]
 
-ORDERINGS = ("holds", "same direction", "no difference", "other direction", "reversed")
-"""The fates of an ordering in the paper's table. The test decides the first and the last, the others are undecided."""
-
 POOLED = "f1_micro"
 """F1 over both levels, averaged as in the FuseSearch tables. They do not print it; it follows from F1 of files and functions."""
 
@@ -84,31 +81,6 @@ class ClaimResult(Record):
     paper_difference: float | None = None
 
 
-class PowerResult(Record):
-    """How large the experiment must be, from the spread of one difference.
-
-    Standard deviations are of one episode: between seeds, between instances, and the rest. ``detectable`` is, by number of
-    seeds, the difference that 80 of 100 such experiments would show at ``level``, the strictest of Holm's correction over the
-    claims. ``needed`` is the number of seeds for ``target``, ``needed_cautious`` the number if seeds differ as much as this pilot
-    cannot rule out; ``None``: more instances are needed.
-    """
-
-    metric: str
-    first: str
-    second: str
-    seeds: int
-    instances: int
-    sd_seeds: float
-    sd_instances: float
-    sd_rest: float
-    detectable: dict[int, float]
-    level: float = 0.05
-    target: float
-    needed: int | None
-    needed_cautious: int | None
-    lower_bound: bool = False
-
-
 class Results(Record):
     """All results of an experiment. ``inputs`` is the digest of its scores, ``revision`` the git commit.
 
@@ -129,14 +101,12 @@ class Results(Record):
     seeds: list[int]
     metrics: list[str]
     primary: str
-    confidence: float = 0.95
     paper_caption: str = ""
     paper_notes: list[str] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
     arms: list[ArmResult]
     differences: list[Difference]
     claims: list[ClaimResult]
-    power: list[PowerResult]
     missing: list[str] = Field(default_factory=list)
     other_instances: list[str] = Field(default_factory=list)
 
@@ -167,9 +137,10 @@ def read_results(folder: Path) -> Results:
 
 
 def ordering(row: Difference) -> str | None:
-    """One of :data:`ORDERINGS`, or ``None`` if the paper does not order the two.
+    """What becomes of an ordering in the paper's table, or ``None`` if the paper does not order the two.
 
-    A difference that prints as zero is "no difference", whatever the test says.
+    The test decides "holds" and "reversed"; "same direction" and "other direction" are undecided. A difference that prints as
+    zero is "no difference", whatever the test says.
     """
     if row.agrees is None:
         return None

@@ -1,1 +1,1 @@
-"""The environment in the trainers of others: veRL and verifiers."""
+"""The environment in the trainer of others: veRL."""

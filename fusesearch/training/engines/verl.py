@@ -12,16 +12,13 @@ from fusesearch.agents.models import chat
 from fusesearch.agents.models.base import Completion, Message, Sampling
 from fusesearch.core.errors import ConfigError, InfrastructureError, ModelUnavailable
 from fusesearch.core.schema import Tokens, Usage
-from fusesearch.training.engines.scores import Noted
+from fusesearch.training.engines.verl_files import Noted
 from fusesearch.training.environment import task_of
 
 try:
     from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput
 except ImportError as error:
     raise ConfigError(f"veRL is not installed ({error}): pip install verl==0.9.1, in an environment of its own") from None
-
-LOGGED = ("f1", "efficiency", "turns", "calls")
-"""Fields of :class:`~fusesearch.core.schema.Score` that veRL logs beside the reward."""
 
 
 class ServerModel:
@@ -69,7 +66,7 @@ class ServerModel:
 
 class SearchLoop(AgentLoopBase):
     """Registered as ``fusesearch`` by ``loop.yaml``; the ``fusesearch`` section of veRL's configuration has the arguments of
-    :func:`~fusesearch.training.environment.open_tasks`, and a row its instance (:mod:`fusesearch.training.engines.rows`).
+    :func:`~fusesearch.training.environment.open_tasks`, and a row its instance (:mod:`fusesearch.training.engines.verl_files`).
 
     Where that section has ``scores``, a folder, all metrics of every episode are noted there: veRL logs the reward alone.
     """
@@ -100,6 +97,6 @@ class SearchLoop(AgentLoopBase):
             metrics=AgentLoopMetrics(generate_sequences=trajectory.seconds - seconds, tool_calls=seconds),
             extra_fields={
                 **policy.seen, "turn_scores": [], "tool_rewards": [],
-                "reward_extra_info": {field: getattr(done.score, field) for field in LOGGED},
+                "reward_extra_info": {},
             },
         )  # fmt: skip

@@ -13,7 +13,6 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -26,18 +25,15 @@ from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
 from fusesearch.core.schema import Score
 from fusesearch.core.storage import read_instances, read_jsonl, write_jsonl, write_text
 from fusesearch.evaluation.environments import environment_named
-from fusesearch.evaluation.metrics import mean_of
 from fusesearch.evaluation.validation import PREFIX, validation_figures
 from fusesearch.training.architectures import is_folder
-from fusesearch.training.engines.rows import write_rows
-from fusesearch.training.engines.scores import noted
-from fusesearch.training.engines.verl_config import CONFIGS, configured, verl_python
+from fusesearch.training.engines.verl_files import CONFIGS, configured, noted, verl_python, write_rows
 from fusesearch.training.environment import open_tasks
-from fusesearch.training.ranks import RANK_VARIABLES, Log
+from fusesearch.training.ranks import Log
 from fusesearch.training.rollouts import reward_deviation, rollout_figures
 from fusesearch.training.serving import ALLOCATOR
 from fusesearch.training.sft import describe_checkpoint
-from fusesearch.training.trainer import log_row
+from fusesearch.training.trainer import IMPORTANCE_MAX, log_row
 from fusesearch.training.validation import FILE, Validated, reserve
 
 POLL_SECONDS = 1.0
@@ -52,18 +48,13 @@ FIGURES = {
     "entropy": "actor/entropy",
     "clip_ratio/region_mean": "actor/pg_clipfrac",
     "reward": "critic/score/mean",
-    "turns": "num_turns/mean",
     "completions/mean_length": "response_length/mean",
-    "completions/min_length": "response_length/min",
-    "completions/max_length": "response_length/max",
     "completions/clipped_ratio": "response_length/clip_ratio",
     "step_time": "timing_s/step",
     "mfu": "perf/mfu/actor",
-    "epoch": "training/epoch",
+    f"{PREFIX}seconds": "timing_s/testing",
 }
 """Columns of the training curve, by our own trainer's names, and what veRL calls them."""
-TRAINED = ("timing_s/old_log_prob", "timing_s/ref", "timing_s/update_actor")
-"""Parts of a step that train, in seconds; the others are rollouts, saving and validation."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +82,8 @@ class Places:
         path = self.saved / "latest_checkpointed_iteration.txt"
         return int(path.read_text(encoding="utf-8")) if path.is_file() else 0
 
-    def attempt(self, number: int) -> Path:
-        """Metrics and scores of one start of the program."""
-        return self.home / f"attempt-{number}"
 
-
-def configuration(params: Params, section: Grpo, places: Places, attempt: int, prompts: int) -> dict[str, Any]:
+def configuration(params: Params, section: Grpo, places: Places, prompts: int) -> dict[str, Any]:
     """veRL's configuration: that of ``grpo.verl_config`` with what the params say, of ``prompts`` for training.
 
     Raises:
@@ -106,12 +93,10 @@ def configuration(params: Params, section: Grpo, places: Places, attempt: int, p
     configured(section.verl_config, params.compute.verl_options)
     if prompts < section.prompts_per_step:
         raise DataError(f"{prompts} prompts are fewer than grpo.prompts_per_step: lower it to {prompts} or less")
-    checked, folder = section.validation, places.attempt(attempt)
-    rows, weights = places.home / "rows", {name: getattr(section, name) for name in ("alpha", "beta", "gamma")}
-    library = str(Path(__file__).parents[3])
+    checked, rows = section.validation, places.home / "rows"
     variables = {
-        "VERL_FILE_LOGGER_PATH": str(folder / "metrics.jsonl"),
-        "PYTHONPATH": os.pathsep.join(filter(None, [library, os.environ.get("PYTHONPATH")])),
+        "VERL_FILE_LOGGER_PATH": str(places.home / "metrics.jsonl"),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH")])),
     }
     return {
         "defaults": [section.verl_config, "_self_"],
@@ -122,7 +107,7 @@ def configuration(params: Params, section: Grpo, places: Places, attempt: int, p
         },
         "fusesearch": {
             "repos": str(places.repos), "cache": str(places.cache), "settings": str(places.home), "reward": section.reward,
-            **weights, "scores": str(folder / "scores"),
+            "alpha": section.alpha, "beta": section.beta, "gamma": section.gamma, "scores": str(places.home / "scores"),
         },
         "data": {
             "train_files": str(rows / "training.parquet"),
@@ -132,11 +117,12 @@ def configuration(params: Params, section: Grpo, places: Places, attempt: int, p
         },
         "algorithm": {
             "norm_adv_by_std_in_grpo": section.scale_rewards == "group",
-            "rollout_correction": {"rollout_is": "token", "rollout_is_threshold": section.importance_max},
+            "rollout_correction": {"rollout_is": "token", "rollout_is_threshold": IMPORTANCE_MAX},
         },
         "actor_rollout_ref": {
             "model": {"path": str(places.checkpoint)},
             "actor": {
+                "loss_agg_mode": "seq-mean-token-mean",  # what loss_type="grpo" is for TRL
                 "use_kl_loss": section.kl > 0,
                 "kl_loss_coef": section.kl,
                 "data_loader_seed": params.seed,
@@ -155,19 +141,13 @@ def configuration(params: Params, section: Grpo, places: Places, attempt: int, p
             "resume_mode": "auto",
             "total_training_steps": section.steps,
             "total_epochs": ceil(section.steps / (prompts // section.prompts_per_step)),
-            "save_freq": checked.every if checked.keep_best else section.save_steps,
-            "max_actor_ckpt_to_keep": None if checked.keep_best else 1,
+            "save_freq": section.save_steps,
+            "max_actor_ckpt_to_keep": 1,
             "test_freq": checked.every or -1,
             "val_before_train": bool(checked.every) and not places.last_step,
         },
         "ray_kwargs": {"ray_init": {"runtime_env": {"env_vars": variables}}},
     }  # fmt: skip
-
-
-def command(python: Path, places: Places, options: list[str]) -> list[str]:
-    """veRL's trainer on the configuration that lies in ``places``."""
-    where = ["--config-dir", str(places.home), "--config-name", "grpo"]
-    return [str(python), "-m", "verl.trainer.main_ppo", *where, *options]
 
 
 def train_verl(
@@ -185,20 +165,20 @@ def train_verl(
     python = verl_python()
     start = checkpoint.absolute() if is_folder(checkpoint) else checkpoint
     places = Places(out.absolute(), start, repos.absolute(), cache.absolute())
+    trained, held_out, written = prepare(params, section, instances, places)
     curve = Curve(section, places, on_log)
-    trained, held_out, written = prepare(params, section, instances, places, curve.attempt)
     if places.last_step < section.steps:
-        _run(command(python, places, params.compute.verl_options), written, curve, places)
-    step = curve.best_step if section.validation.keep_best else places.last_step
-    merge(python, places, step)
+        where = ["--config-dir", str(places.home), "--config-name", "grpo", *params.compute.verl_options]
+        _run([str(python), "-m", "verl.trainer.main_ppo", *where], written, curve, places)
+    merge(python, places)
     if held_out:
         shutil.copyfile(out / FILE, out / "checkpoint" / FILE)
     describe_checkpoint(out / "checkpoint", params)
-    known = {"validation_instances": held_out, "best_step": curve.best_step} if held_out else {}
+    known = {"validation_instances": held_out} if held_out else {}
     return {"instances": trained, "steps": places.last_step, **known, **curve.last}
 
 
-def prepare(params: Params, section: Grpo, instances: Path, places: Places, attempt: int = 1) -> tuple[int, int, dict[str, Any]]:
+def prepare(params: Params, section: Grpo, instances: Path, places: Places) -> tuple[int, int, dict[str, Any]]:
     """Write what veRL reads: rows, an episode's limits and the configuration.
 
     Returns how many prompts train, how many are held out, and the configuration. Raises as :func:`train_verl`.
@@ -213,19 +193,17 @@ def prepare(params: Params, section: Grpo, instances: Path, places: Places, atte
     for name, rows in zip(("training", "validation"), parts, strict=True):
         if rows:
             write_rows(rows, tasks, places.home / "rows" / f"{name}.parquet", held_out=name == "validation")
-    written = configuration(params, section, places, attempt, len(parts[0]))
-    if params.compute.ray_address:
-        written["ray_kwargs"]["ray_init"]["address"] = params.compute.ray_address
+    written = configuration(params, section, places, len(parts[0]))
     write_text(places.home / "grpo.yaml", yaml.safe_dump(written, sort_keys=False))
     return len(parts[0]), len(parts[1]), written
 
 
 def _run(line: list[str], written: Mapping[str, Any], curve: Curve, places: Places) -> None:
     """Run veRL to its end, and read what it writes as it comes."""
-    own = {key: value for key, value in os.environ.items() if key not in (*RANK_VARIABLES, ALLOCATOR)}
     log = places.out / "verl.log"
+    variables = {**os.environ, **written["ray_kwargs"]["ray_init"]["runtime_env"]["env_vars"], "HYDRA_FULL_ERROR": "1"}
+    variables.pop(ALLOCATOR, None)
     with log.open("ab") as file:
-        variables = {**own, **written["ray_kwargs"]["ray_init"]["runtime_env"]["env_vars"], "HYDRA_FULL_ERROR": "1"}
         process = child.start(line, stdout=file, stderr=file, env=variables)
         try:
             while process.poll() is None:
@@ -240,21 +218,17 @@ def _run(line: list[str], written: Mapping[str, Any], curve: Curve, places: Plac
         raise InfrastructureError(f"veRL ended after step {places.last_step} without an error: see {log}, then {AGAIN}")
 
 
-MARKS = re.compile(r"\x1b\[[0-9;]*m|^\s*\([^()]* pid=\d+[^()]*\)")
-"""Colours, and what Ray writes before a line of a process."""
-RAISED = re.compile(r"[\w.]*(Error|Exception)\b.*")
-
-
 def last_error(log: Path) -> str:
-    """The last exception in a log, else its last line."""
-    text = log.read_text(encoding="utf-8", errors="replace")
-    lines = [said for line in text.splitlines() if (said := MARKS.sub("", MARKS.sub("", line)).strip())] or ["it wrote nothing"]
-    return next((line for line in reversed(lines) if RAISED.fullmatch(line)), lines[-1])[:300]
+    """The last exception that a log tells of, else its last line, without colours and what Ray writes before it."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", log.read_text(encoding="utf-8", errors="replace"))
+    lines = [said for line in text.splitlines() if (said := re.sub(r"^\s*\([^()]* pid=\d+[^()]*\)", "", line).strip())]
+    raised = (line for line in reversed(lines) if re.match(r"[\w.]*(?:Error|Exception)\b", line))
+    return next(raised, lines[-1] if lines else "it wrote nothing")[:300]
 
 
 @dataclass
 class Curve:
-    """The training curve of all starts of veRL's program, from the metrics and scores that each writes in a folder of its own."""
+    """The training curve, from the metrics and scores that veRL and its workers write; it goes on after the last saved step."""
 
     section: Grpo
     places: Places
@@ -263,64 +237,34 @@ class Curve:
     """Figures of the rollouts of the last step."""
 
     def __post_init__(self) -> None:
-        """Keep what is known of the steps that veRL saved: it goes on after them."""
-        self.attempt = len(list(self.places.home.glob("attempt-*"))) + 1
-        self.places.attempt(self.attempt).mkdir(parents=True)
-        step, path = self.places.last_step, self.places.out / FILE
+        """Forget what is known of later steps: they come again."""
+        step, log, path = self.places.last_step, self.places.out / "log.jsonl", self.places.out / FILE
+        rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if step and log.is_file() else []
+        write_text(log, "".join(json.dumps(row) + "\n" for row in rows if row["step"] <= step))
         self._validated = [row for row in read_jsonl(path, Validated) if step and row.step <= step] if path.is_file() else []
-        rows: dict[int, dict[str, float]] = {}
-        for number in range(1, self.attempt) if step else ():
-            for at, data in metrics_of(self.places.attempt(number) / "metrics.jsonl"):
-                if at <= step:
-                    rows[at] = self._row(number, at, data)
-        text = "".join(json.dumps(rows[at]) + "\n" for at in sorted(rows))
-        write_text(self.places.out / "log.jsonl", text)
+        shutil.rmtree(self.places.home / "scores", ignore_errors=True)
+        (self.places.home / "metrics.jsonl").unlink(missing_ok=True)
         self._read = 0
-
-    @cached_property
-    def _metrics(self) -> Path:
-        return self.places.attempt(self.attempt) / "metrics.jsonl"
-
-    @property
-    def best_step(self) -> int:
-        """The step of the validation with the highest mean reward, the first of several."""
-        if not self._validated:
-            raise InfrastructureError(f"the workers of veRL leave no scores in {self.places.home}: it has to be on a shared disk")
-        return max(self._validated, key=lambda row: (mean_of(row.scores, "reward") or 0.0, -row.step)).step
 
     def read(self) -> None:
         """Log the steps that veRL has written since the last call."""
-        rows = list(metrics_of(self._metrics))
+        rows = list(metrics_of(self.places.home / "metrics.jsonl"))
         for step, data in rows[self._read :]:
-            log_row(self.places.out / "log.jsonl", self.on_log, self._row(self.attempt, step, data))
-            if self.section.validation.keep_best:
-                self._prune(step)
+            scores = noted(self.places.home / "scores", step)
+            trained = [row.score for row in scores if not row.held_out]
+            if trained:
+                self.last = {**rollout_figures(trained), "reward_deviation": reward_deviation(trained, self.section.group)}
+            known = {**figures_of(data), **(self.last if trained else {})}
+            known |= self._validation(step, [row.score for row in scores if row.held_out])
+            log_row(self.places.out / "log.jsonl", self.on_log, {"step": step, "steps": self.section.steps, **known})
         self._read = len(rows)
 
-    def _row(self, attempt: int, step: int, data: Mapping[str, Any]) -> dict[str, float]:
-        scores = noted(self.places.attempt(attempt) / "scores", step)
-        trained = [row.score for row in scores if not row.held_out]
-        if trained:
-            self.last = {**rollout_figures(trained), "reward_deviation": reward_deviation(trained, self.section.group)}
-        validated = self._validation(step, [row.score for row in scores if row.held_out], data)
-        return {"step": step, "steps": self.section.steps, **figures_of(data), **(self.last if trained else {}), **validated}
-
-    def _validation(self, step: int, scores: list[Score], data: Mapping[str, Any]) -> dict[str, float]:
+    def _validation(self, step: int, scores: list[Score]) -> dict[str, float]:
         if not scores:
             return {}
-        others = [row for row in self._validated if row.step != step]
-        self._validated = sorted([*others, Validated(step=step, scores=scores)], key=lambda row: row.step)
+        self._validated.append(Validated(step=step, scores=scores))
         write_jsonl(self.places.out / FILE, self._validated)
-        seconds = {f"{PREFIX}seconds": float(data["timing_s/testing"])} if "timing_s/testing" in data else {}
-        return {**validation_figures(self._validated[0].scores, scores), **seconds}
-
-    def _prune(self, now: int) -> None:
-        """Delete what was saved up to step ``now`` but the best step and the one from which veRL would go on."""
-        kept = {self.best_step, self.places.last_step}
-        for folder in self.places.saved.glob("global_step_*"):
-            step = int(folder.name.rpartition("_")[2])
-            if step <= now and step not in kept:
-                shutil.rmtree(folder)
+        return validation_figures(self._validated[0].scores, scores)
 
 
 def metrics_of(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -334,27 +278,16 @@ def metrics_of(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def figures_of(data: Mapping[str, Any]) -> dict[str, float]:
     """Columns of the curve from veRL's metrics of a step; what it did not measure is absent."""
-    known = {name: float(data[key]) for name, key in FIGURES.items() if isinstance(data.get(key), int | float)}
-    if seconds := sum(float(data.get(key, 0.0)) for key in TRAINED):
-        known["train_seconds"] = seconds
-        if tokens := data.get("perf/total_num_tokens"):
-            known["tokens_per_second"] = tokens / seconds
-    return known
+    return {name: float(data[key]) for name, key in FIGURES.items() if isinstance(data.get(key), int | float)}
 
 
-def merge(python: Path, places: Places, step: int) -> None:
-    """Write ``out/checkpoint``: the weights that veRL saved after ``step``, whole, and the rest of the checkpoint it began with.
+def merge(python: Path, places: Places) -> None:
+    """Write ``out/checkpoint``: the weights that veRL saved last, whole, and the rest of the checkpoint it began with.
 
     veRL's merger rounds them to bfloat16. Raises :class:`InfrastructureError` if they are not all here.
     """
-    from huggingface_hub import snapshot_download
-
-    target = places.out / "checkpoint"
+    target, step = places.out / "checkpoint", places.last_step
     shutil.rmtree(target, ignore_errors=True)
-    start = places.checkpoint if places.checkpoint.is_dir() else Path(snapshot_download(str(places.checkpoint)))
-    if not step:
-        shutil.copytree(start, target)
-        return
     saved = places.saved / f"global_step_{step}" / "actor"
     line = [str(python), "-m", "verl.model_merger", "merge", "--backend", "fsdp", "--local_dir", str(saved)]
     log = places.out / "merge.log"
@@ -366,6 +299,6 @@ def merge(python: Path, places: Places, step: int) -> None:
             f"veRL's step {step} cannot be merged ({last_error(log)}): its folder {saved} needs the files of all machines, so "
             f"{places.out} has to lie on a file system that they share; see {log}"
         )
-    for path in start.iterdir():
+    for path in places.checkpoint.iterdir() if places.checkpoint.is_dir() else ():
         if path.suffix != ".safetensors" and path.name not in ("config.json", "model.safetensors.index.json"):
             shutil.copy2(path, target)

@@ -128,7 +128,7 @@ def train_base(
     sequences = _sequences(tokenizer, conversations, recipe.train.drills, Names.of(sources, tokenizer), params.seed)
     rows = [row for row in sequences if len(row["input_ids"]) <= recipe.train.max_length]
     model = new_model(tokenizer, **SHAPE, seed=params.seed)
-    figures = fit(model, tokenizer, rows, recipe.train, params, out, on_log)
+    figures = fit(model, tokenizer, rows, recipe.train, params, out, on_log, bfloat16=True)
     describe_checkpoint(out / "checkpoint", params)
     return {"sequences": len(rows), **figures}
 

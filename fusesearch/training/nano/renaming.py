@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fusesearch.agents.models.base import Completion, Message, Model, Sampling
+from fusesearch.agents.questions import TEMPLATES
 from fusesearch.evaluation.environments import ENVIRONMENTS, Environment
-from fusesearch.localizers.answerers.wording import TEMPLATES
 
 WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{3,}|(?<=\\[bnt])[A-Za-z]{3,}")
 

@@ -26,6 +26,9 @@ from fusesearch.training.search.tree import Node, back_up, choose, select, weigh
 RewardOf = Callable[[Trajectory], Awaitable[float | None]]
 """The reward of a finished episode; None if it has none. A judge is asked for it, so it is awaited."""
 
+FINAL = 0.1
+"""Share of the weight of exploration that would remain at simulation T (RepoSearch-R1)."""
+
 
 @dataclass
 class Tree:
@@ -100,7 +103,7 @@ class _Grower:
         """Select, continue to an end, propagate its reward."""
         section = self.section
         lazy = section.expansion == "lazy"
-        weight = weight_at(number, section.simulations, section.exploration, section.final)
+        weight = weight_at(number, section.simulations, section.exploration, FINAL)
         node = select(self.tree.root, weight, self._draw, least=section.children if lazy else 1)
         again = node in self.tree.explored
         while not node.finished:

@@ -91,10 +91,6 @@ class Pull:
     merge: str = ""
     head: str = ""
 
-    @property
-    def first_commit(self) -> datetime:
-        return min(self.created, *(commit.authored for commit in self.commits))
-
 
 @dataclass
 class Repository:
@@ -108,7 +104,6 @@ class Repository:
     pulls: dict[int, Pull] = field(default_factory=dict)
     issues: dict[int, Issue] = field(default_factory=dict)
     discussions: dict[int, Issue] = field(default_factory=dict)
-    heavy: bool = False
     files: dict[str, str] = field(default_factory=dict)
     next: int = 1
     now: datetime = START

@@ -37,12 +37,9 @@ def test_the_usual_forms_of_an_answer_are_read(text):
     assert parse_values(text).values == ["10"]
 
 
-@pytest.mark.parametrize("text", ["", "The answer is 10.", "- 10\n", "Answer the question"])
-def test_no_heading_is_no_answer(text):
-    assert not parse_values(text).text
-
-
-def test_an_explanation_is_an_answer_without_a_list():
+def test_no_heading_is_no_answer_and_an_explanation_is_one_without_a_list():
+    for text in ("", "The answer is 10.", "- 10\n", "Answer the question"):
+        assert not parse_values(text).text
     assert parse_values("## Answer\nThe cache is a dict.\nIt is cleared at exit.\n").text.endswith("at exit.")
 
 

@@ -69,8 +69,12 @@ async def test_calls_of_a_turn_run_at_once_and_keep_their_order():
     assert trajectory.turns[0].seconds_tools >= trajectory.turns[0].observations[2].seconds >= 0.05
 
 
-async def test_an_answer_ends_the_episode_with_everything_recorded():
-    trajectory = await episode([calls("a"), ANSWER], guidance=4)
+async def test_an_answer_ends_the_episode_with_everything_recorded_and_told():
+    seen = []
+    trajectory = await episode(
+        [calls("a"), ANSWER], guidance=4, on_event=lambda kind, payload: seen.append((kind, payload.get("number")))
+    )
+    assert seen == [("turn", 1), ("observations", 1), ("turn", 2), ("end", None)]
     assert (trajectory.stop, trajectory.error) == ("answer", None)
     assert trajectory.answer.functions == ["a.py::f"]
     assert (trajectory.instance_id, trajectory.repo, trajectory.base_commit) == ("i", "o/n", "c")
@@ -102,21 +106,16 @@ async def test_a_call_that_cannot_be_read_teaches_and_spoils_no_other():
     assert trajectory.stop == "answer"
 
 
-async def test_calls_over_the_limit_of_a_turn_are_errors():
+@pytest.mark.parametrize(
+    ("agent", "most"), [(Agent(max_calls_per_turn=2), "2 calls are"), (Agent(mode="sequential"), "1 call is")]
+)
+async def test_calls_over_the_limit_of_a_turn_or_of_the_mode_are_errors(agent, most):
     toolbox = WaitingToolbox()
-    trajectory = await episode([calls(*"abcd"), ANSWER], toolbox, Agent(max_calls_per_turn=2))
-    assert toolbox.started == 2
-    assert [bool(seen.error) for seen in trajectory.turns[0].observations] == [False, False, True, True]
-
-
-async def test_sequential_mode_runs_the_first_call_only():
-    toolbox = WaitingToolbox()
-    trajectory = await episode([calls("a", "b"), ANSWER], toolbox, Agent(mode="sequential"))
-    assert toolbox.started == 1
-    assert [seen.error for seen in trajectory.turns[0].observations] == [
-        None, "not run: at most 1 call is run per turn; make it in a later turn"
-    ]  # fmt: skip
-    assert trajectory.mode == "sequential"
+    trajectory = await episode([calls(*"abc"), ANSWER], toolbox, agent)
+    assert (trajectory.mode, toolbox.started) == (agent.mode, int(most[0]))
+    refused = f"not run: at most {most} run per turn; make it in a later turn"
+    errors = [seen.error for seen in trajectory.turns[0].observations]
+    assert errors == [None] * toolbox.started + [refused] * (3 - toolbox.started)
 
 
 async def test_remaining_turns_are_shown_and_searching_on_at_the_last_turn_ends_it():
@@ -172,11 +171,6 @@ async def test_messages_of_rebuilds_what_the_model_was_given():
     assert rebuilt[7].tool_calls[0].id == rebuilt[8].tool_call_id == "call_3_0"
 
 
-async def test_messages_of_can_leave_out_the_guidance():
-    trajectory = await episode([ANSWER], guidance=3)
-    assert messages_of(trajectory, system="plain")[0].content == "plain"
-
-
 async def test_token_figures_are_of_the_last_request_and_of_all():
     script = [
         Completion(text=calls("a"), usage=Usage(prompt_tokens=10, completion_tokens=5)),
@@ -227,12 +221,6 @@ async def test_an_episode_over_its_time_is_errored_and_leaves_nothing_running():
     assert toolbox.running == 0
 
 
-async def test_events_tell_the_search_as_it_goes():
-    seen = []
-    await episode([calls("a"), ANSWER], on_event=lambda kind, payload: seen.append((kind, payload.get("number"))))
-    assert seen == [("turn", 1), ("observations", 1), ("turn", 2), ("end", None)]
-
-
 async def test_cancellation_goes_through_ends_all_calls_and_hands_out_what_there_is():
     toolbox, ended, searching = WaitingToolbox(), [], asyncio.Event()
 
@@ -273,11 +261,11 @@ async def test_episodes_come_as_they_finish_and_a_slow_one_holds_up_nobody():
         await others_ended.wait()
         return "slow"
 
-    async for result in run_episodes([slow, *[sleeper(0.001)] * 20], concurrency=2):
+    async for result in run_episodes([slow, *[sleeper(0.001)] * 5], concurrency=2):
         finished.append(result)
-        if len(finished) == 20:
+        if len(finished) == 5:
             others_ended.set()
-    assert finished == [0.001] * 20 + ["slow"]
+    assert finished == [0.001] * 5 + ["slow"]
 
 
 async def test_no_more_than_the_limit_run_at_once_and_jobs_are_taken_as_needed():
@@ -302,41 +290,21 @@ async def test_no_more_than_the_limit_run_at_once_and_jobs_are_taken_as_needed()
     assert (most, taken, done) == (5, 50, 50)
 
 
-async def test_stopping_early_cancels_and_awaits_the_rest():
-    ended = []
-    stream = run_episodes([sleeper(0.01), *[sleeper(30, ended)] * 5], concurrency=10)
-    assert await anext(stream) == 0.01
-    await stream.aclose()
-    assert ended == [30] * 5
-    assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
-async def test_a_job_that_raises_ends_the_others():
-    ended = []
-
+async def test_a_job_that_raises_and_a_cancelled_consumer_end_the_others():
     async def bad():
         raise ModelUnavailable("gone")
 
-    async def consume():
-        async for _ in run_episodes([sleeper(30, ended), bad], concurrency=2):
+    async def consume(jobs):
+        async for _ in run_episodes(jobs, concurrency=3):
             pass
 
-    with pytest.raises(ModelUnavailable):
-        await consume()
-    assert ended == [30]
-
-
-async def test_cancelling_the_consumer_leaves_nothing_running():
     ended = []
-
-    async def consume():
-        async for _ in run_episodes([sleeper(30, ended)] * 3, concurrency=3):
-            pass
-
-    task = asyncio.create_task(consume())
+    with pytest.raises(ModelUnavailable):
+        await consume([sleeper(30, ended), bad])
+    task = asyncio.create_task(consume([sleeper(30, ended)] * 3))
     await asyncio.sleep(0.05)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert ended == [30] * 3
+    assert ended == [30] * 4
     assert asyncio.all_tasks() == {asyncio.current_task()}

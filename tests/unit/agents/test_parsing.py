@@ -58,17 +58,13 @@ def test_an_answer_written_is_read_back_the_same(answer):
     assert parse_answer(format_answer(answer)) == answer
 
 
-def test_a_path_with_blanks_is_written_in_backticks():
-    assert format_answer(Answer(modify=[Location(path="a b.py")])) == "## Locations to Modify\n- `/repo/a b.py`\n"
-
-
 def test_the_canonical_answer_is_two_markdown_sections():
     answer = Answer(
-        modify=[Location(path="a/b.py", function="C.f"), Location(path="a/c.py")],
+        modify=[Location(path="a/b.py", function="C.f"), Location(path="a c.py")],
         related=[Location(path="x.py", function="g", lines=(3, 9))],
     )
     assert format_answer(answer) == (
-        "## Locations to Modify\n- /repo/a/b.py::C.f\n- /repo/a/c.py\n\n## Related Context\n- /repo/x.py::g (lines 3-9)\n"
+        "## Locations to Modify\n- /repo/a/b.py::C.f\n- `/repo/a c.py`\n\n## Related Context\n- /repo/x.py::g (lines 3-9)\n"
     )
 
 
@@ -100,21 +96,9 @@ def test_usual_variants_of_a_call_are_understood(body):
     assert parse_turn(f"<tool_call>{body}</tool_call>")[1] == [ToolCall(id="", name="grep", arguments={"pattern": "a"})]
 
 
-@pytest.mark.parametrize("arguments", ["", ', "arguments": null', ', "arguments": ""', ', "arguments": {}'])
-def test_a_call_without_arguments_has_none(arguments):
-    assert parse_turn(f'<tool_call>{{"name": "glob"{arguments}}}</tool_call>')[1] == [ToolCall(id="", name="glob")]
-
-
-def test_two_objects_in_one_block_are_two_calls():
-    text = '<tool_call>\n{"name": "a"}\n{"name": "b"}\n</tool_call>'
-    assert [call.name for call in parse_turn(text)[1]] == ["a", "b"]
-
-
-def test_a_last_call_without_its_closing_tag_counts_if_it_is_whole():
-    assert parse_turn('<tool_call>\n{"name": "a"}')[1][0].error is None
-    cut = parse_turn('<tool_call>\n{"name": "a", "argum')[1][0]
-    assert cut.error
-    assert "not valid JSON" in cut.error
+def test_a_call_without_arguments_has_none():
+    for arguments in ("", ', "arguments": null', ', "arguments": ""', ', "arguments": {}'):
+        assert parse_turn(f'<tool_call>{{"name": "glob"{arguments}}}</tool_call>')[1] == [ToolCall(id="", name="glob")]
 
 
 def test_a_closing_tag_inside_an_argument_ends_no_call():
@@ -150,14 +134,6 @@ def test_an_unreadable_call_has_a_one_line_reason(body, reason):
     assert len(call.error) < 400
 
 
-@pytest.mark.parametrize(
-    "value", [2**63 - 1, -(2**63), "y" * 19_000, [[[[[[[[]]]]]]]], {"a": {"b": {"c": {"d": {"e": {"f": {"g": {}}}}}}}}]
-)
-def test_arguments_just_within_the_limits_are_read(value):
-    (call,) = parse_turn(format_calls([("a", {"x": value})]))[1]
-    assert (call.error, call.arguments) == (None, {"x": value})
-
-
 def test_the_longest_call_that_is_read_has_20000_characters_and_the_longest_name_64():
     assert parse_turn(format_calls([("n" * 64, {})]))[1][0].error is None
     body = '{"name": "a", "arguments": {"x": "%s"}}'
@@ -177,10 +153,15 @@ def test_the_longest_call_that_is_read_has_20000_characters_and_the_longest_name
         ('<tool_call>{"name": </tool_call>{"name": "no"}<tool_call>{"name": "b"}', ["", "b"]),
         ('<tool_call>{"name": "a"}<tool_call>{"name": "b"}</tool_call>', ["a", "b"]),
         ('<tool_call>{"name": "a"} <tool_call>{"name": ', ["a", ""]),
+        ('<tool_call>\n{"name": "a"}\n{"name": "b"}\n</tool_call>', ["a", "b"]),
+        ('<tool_call>\n{"name": "a"}', ["a"]),
+        ('<tool_call>\n{"name": "a", "argum', [""]),
     ],
 )
-def test_a_block_ends_at_its_closing_tag_or_at_the_next_opening_tag(text, names):
-    assert [call.name for call in parse_turn(text)[1]] == names
+def test_a_block_ends_at_its_closing_tag_at_the_next_opening_tag_or_with_the_text(text, names):
+    found = parse_turn(text)[1]
+    assert [call.name for call in found] == names
+    assert all("not valid JSON" in call.error if not call.name else call.error is None for call in found)
 
 
 def test_text_behind_a_block_is_kept_and_an_open_block_takes_the_rest():

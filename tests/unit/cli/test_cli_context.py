@@ -52,3 +52,22 @@ def test_the_bounds_and_the_default_are_those_of_the_library(run, repo):
         assert run("context", "perimeter is wrong", "--repo", repo, "--tokens", tokens).exit_code == code
     by_default = run("context", "perimeter is wrong", "--repo", repo, "--format", "json")
     assert json.loads(by_default.stdout)["budget"] == TOKENS
+
+
+def test_a_name_has_lists_of_places(run, repo):
+    (repo / "pkg" / "use.py").write_text("from pkg.shapes import perimeter\n\n\ndef fence(side):\n    return perimeter(side)\n")
+    result = run("context", "pkg.shapes.perimeter", "--repo", repo)
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "## pkg/shapes.py:6-7  perimeter")
+    assert "pkg/use.py:5  fence: return perimeter(side)" in result.stdout
+    found = json.loads(run("context", "perimeter", "--repo", repo, "--format", "json").stdout)
+    assert found.keys() == {
+        "outcome", "name", "definitions", "callers", "perhaps", "callees", "tests", "text", "tokens", "budget",
+    }  # fmt: skip
+    assert found["definitions"] == [{"path": "pkg/shapes.py", "lines": [6, 7], "function": "perimeter"}]
+    assert found["callers"] == [{"path": "pkg/use.py", "lines": [4, 5], "function": "fence"}]
+
+
+def test_an_unknown_name_is_one_line_with_near_ones(run, repo):
+    result = run("context", "perimetre", "--repo", repo)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "nothing here is called perimetre; near: perimeter" in result.stderr

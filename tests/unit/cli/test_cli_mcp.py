@@ -1,122 +1,170 @@
-"""`mcp` without a client: options, names of roots, what progress says, and snippets that fit the command."""
+"""`mcp`: its options, and its server in this process, asked by the SDK's own client."""
 
 import json
-import logging
-import re
-import shlex
-import signal
-import tomllib
-from pathlib import Path
 
 import pytest
-import typer
-import uvicorn
+from mcp import Client
+from mcp_types import ListRootsResult, Root
 
-from fusesearch.cli.serving.http import _Server, is_local
-from fusesearch.cli.serving.roots import Roots
-from fusesearch.cli.serving.service import steps
-from fusesearch.core.errors import RepositoryError, ToolError
-from fusesearch.core.schema import Observation, ToolCall, Turn
-from tests.fakes.commands import app, failed
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.agents.parsing import format_answer, format_calls
+from fusesearch.cli.serving.service import Service
+from fusesearch.cli.serving.stdio import whole
+from fusesearch.core.config import Agent, Tools
+from fusesearch.core.schema import Answer, Location
+from fusesearch.localizers.ranker import models
+from fusesearch.localizers.searcher import Searcher, SearchOptions, choose
+from tests.fakes.commands import failed
 
-PAGE = Path(__file__).parents[3] / "docs/mcp.md"
+SHAPES = "class Square:\n    def area(self, side):\n        return side * side\n\n\ndef perimeter(side):\n    return 3 * side\n"
+ISSUE = "perimeter(2) of a square gives 6\n\n    >>> perimeter(2)\n    6\n\nI expected 8.\n"
+SCRIPT = [
+    format_calls([("grep", {"pattern": "perimeter"}), ("read_file", {"path": "/repo/shapes.py"})]),
+    format_answer(Answer(modify=[Location(path="shapes.py", function="perimeter")], related=[Location(path="README.md")])),
+]
+FOUND = {"path": "shapes.py", "function": "perimeter", "lines": [6, 7]}
 
 
 @pytest.fixture
-def folders(tmp_path):
-    paths = [tmp_path / name for name in ("a/code", "b/code", "c/code-2", "d")]
-    for path in paths:
-        path.mkdir(parents=True)
-    return paths
+def folder(tmp_path):
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "shapes.py").write_text(SHAPES)
+    (folder / "README.md").write_text("Shapes.\n")
+    return folder
 
 
-def test_roots_are_named_by_their_last_part_and_numbered_where_that_is_taken(folders):
-    assert Roots(folders).names == ["code", "code-2", "code-2-2", "d"]
+def client(folder, script=None, **options):
+    searcher = choose(SearchOptions()) if script is None else Searcher("fusesearch", ScriptedModel(script), Agent(), Tools())
+    return Client(Service(folder, searcher).server(), **options)
 
 
-def test_a_folder_given_twice_or_through_a_link_is_one_root(folders, tmp_path):
-    (tmp_path / "link").symlink_to(folders[0])
-    assert Roots([folders[0], tmp_path / "link", folders[0] / "../code"]).names == ["code"]
+def text(result):
+    (content,) = result.content
+    return content.text
 
 
-def test_only_names_choose_a_root(folders):
-    roots = Roots(folders[:2])
-    assert roots.choose("code-2") == "code-2"
-    assert Roots(folders[:1]).choose() == "code"
-    for other in (None, "", ".", "..", "/", str(folders[0]), "../d", 1, ["code"]):
-        with pytest.raises(ToolError, match=r"the roots are code, code-2$"):
-            roots.choose(other)
+async def test_coding_agents_see_two_tools_and_with_a_model_three(folder):
+    for script, names in ((None, ["localize", "context"]), (SCRIPT, ["localize", "context", "ask"])):
+        async with client(folder, script) as asking:
+            tools = {tool.name: tool for tool in (await asking.list_tools()).tools}
+            assert str(folder) in asking.instructions
+        assert list(tools) == names
+        assert all(tool.annotations.read_only_hint and not tool.annotations.open_world_hint for tool in tools.values())
+        assert all(tool.title and tool.description for tool in tools.values())
+        top = tools["localize"].input_schema["properties"].get("top")
+        assert ("whole text of the issue" in json.dumps(tools["localize"].input_schema), top is None) == (
+            True,
+            script is not None,
+        )
 
 
-def test_a_root_must_be_a_folder(tmp_path):
-    with pytest.raises(RepositoryError):
-        Roots([tmp_path / "nowhere"])
+async def test_the_ranker_lists_as_many_places_as_asked_for(folder):
+    async with client(folder) as asking:
+        few, one, empty, number = [
+            await asking.call_tool("localize", {"issue": ISSUE, "top": top}) for top in (3, 1, "", "1")
+        ]  # some clients send every argument, and some models write numbers as text
+        refused = [await asking.call_tool("localize", {"issue": ISSUE, "top": top}) for top in (0, 101, "three")]
+    assert FOUND.items() <= few.structured_content["modify"][0].items()
+    assert few.structured_content["folder"] == str(folder)
+    assert (folder / few.structured_content["places"][0]["path"]).is_file()
+    assert "shapes.py:6-7  perimeter" in text(few)
+    assert len(empty.structured_content["places"]) >= len(one.structured_content["places"]) == 1
+    assert number.structured_content["places"] == one.structured_content["places"]
+    assert all(result.is_error and "top" in text(result) for result in refused)
 
 
-def test_a_root_is_seen_as_it_is_now(folders):
-    roots = Roots(folders[:1])
-    assert roots.repository("code").files() == []
-    (folders[0] / "new.py").touch()
-    assert roots.repository("code").files() == ["new.py"]
+async def test_a_model_searches_tells_its_turns_and_names_related_places_apart(folder):
+    told = []
+
+    async def hear(done, total, message):
+        told.append((done, message))
+
+    async with client(folder, SCRIPT) as asking:
+        found = (await asking.call_tool("localize", {"issue": ISSUE}, progress_callback=hear)).structured_content
+    assert found["modify"] == [FOUND]
+    assert found["related"] == [{"path": "README.md", "function": None, "lines": None}]
+    assert (found["trajectory"]["turns"], found["trajectory"]["calls"], found["trajectory"]["efficiency"]) == (2, 2, 1.0)
+    assert told == [(1, "turn 1: 2 calls"), (2, "turn 2: the answer")]
 
 
-def test_a_root_replaced_by_a_link_is_served_no_more(folders):
-    roots = Roots(folders[:1])
-    folders[0].rmdir()
-    with pytest.raises(ToolError, match="cannot be read any more"):
-        roots.repository("code")
-    folders[0].symlink_to(folders[3])
-    with pytest.raises(ToolError, match="no longer the folder"):
-        roots.repository("code")
+async def test_an_episode_without_an_answer_is_a_result_that_says_so(folder):
+    async with client(folder, ["I do not know."]) as asking:
+        result = await asking.call_tool("localize", {"issue": ISSUE})
+    assert (result.is_error, result.structured_content["modify"]) == (False, [])
+    assert text(result).startswith("No answer: ")
 
 
-def test_progress_rises_from_call_to_call_and_from_turn_to_turn():
-    calls = [ToolCall(id="1", name="grep", arguments={"pattern": "x" * 500}), ToolCall(id="2", name="nothing")]
-    seen = [
-        Observation(call_id="1", output="", entities=["a.py"], gain_turn=0.5),
-        Observation(call_id="2", output="", error="no"),
-    ]
-    searching, answering = Turn(text="", calls=calls, observations=seen), Turn(text="done")
-    events = [("turn", 1, searching), ("observations", 1, searching), ("turn", 2, searching), ("turn", 3, answering)]
-    steps_seen = [step for kind, number, turn in events for step in steps(kind, {"number": number, "turn": turn})]
-    done = [value for value, _ in steps_seen]
-    assert done == sorted(set(done))
-    assert [int(value) for value in done] == [0, 0, 0, 1, 2]
-    messages = [message for _, message in steps_seen]
-    assert messages[0] == "turn 1: 2 calls"
-    assert messages[1].startswith("turn 1: 1 found, gain 50%: grep pattern=")
-    assert messages[2] == "turn 1: error: nothing "
-    assert messages[-1] == "turn 3: the answer"
-    assert max(map(len, messages)) <= 200
-    assert list(steps("end", {})) == []
+async def test_a_question_is_answered_with_entries_and_text(folder):
+    script = [format_calls([("grep", {"pattern": "perimeter"})]), "It does.\n\n## Answer\n- /repo/shapes.py::perimeter\n"]
+    async with client(folder, script) as asking:
+        result = await asking.call_tool("ask", {"question": "Which function multiplies by 3?"})
+        empty = await asking.call_tool("ask", {"question": " "})
+    assert result.structured_content["values"] == ["shapes.py::perimeter"]
+    assert text(result).startswith("- shapes.py::perimeter\n")
+    assert text(empty).endswith(": the question is empty")
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
-def test_addresses_of_this_machine_alone(host):
-    assert is_local(host)
+async def test_context_returns_what_to_read_within_its_budget(folder):
+    async with client(folder) as asking:
+        found = await asking.call_tool("context", {"issue": ISSUE, "tokens": 200})
+        little = await asking.call_tool("context", {"issue": "it is broken", "tokens": ""})
+        refused = await asking.call_tool("context", {"issue": ISSUE, "tokens": 99})
+    assert "def perimeter(side):\n    return 3 * side" in text(found)
+    assert len(text(found).encode()) <= 800
+    assert found.structured_content is None
+    assert (little.is_error, text(little)[:33]) == (False, "No answer: too little to go on, n")
+    assert refused.is_error
+    assert "100" in text(refused)
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.1", "example.org", "localhost.example.org"])
-def test_addresses_others_can_reach(host):
-    assert not is_local(host)
+async def test_a_call_that_cannot_be_is_an_error_that_teaches(folder, tmp_path, monkeypatch):
+    async with client(folder) as asking:
+        for given, words in (({}, "issue"), ({"issue": 5}, "valid string"), ({"issue": " \n"}, "the issue is empty")):
+            result = await asking.call_tool("localize", given)
+            assert result.is_error
+            assert words in text(result)
+        (tmp_path / "models.json").write_text("{")
+        monkeypatch.setenv("FUSESEARCH_RANKER", str(tmp_path / "models.json"))
+        models.cache_clear()
+        damaged = text(await asking.call_tool("localize", {"issue": ISSUE}))
+    models.cache_clear()
+    assert f"{tmp_path}/models.json holds no models" in damaged
+    assert len(damaged.splitlines()) == 1
+
+
+async def test_no_other_folder_is_served_whatever_a_client_says(folder, tmp_path):
+    (tmp_path / "secret.py").write_text("def canary():\n    pass\n")
+    asked = []
+
+    async def declare(context):
+        asked.append(context)
+        return ListRootsResult(roots=[Root(uri=f"file://{tmp_path}")])
+
+    async with client(folder, mode="legacy", list_roots_callback=declare) as asking:
+        for more in ({}, {"root": str(tmp_path)}, {"repo": ".."}):
+            result = await asking.call_tool("localize", {"issue": "canary() in secret.py fails", **more})
+            assert "secret.py:" not in text(result)
+            assert result.structured_content["folder"] == str(folder)
+    assert asked == []
+
+
+async def test_the_folder_is_seen_as_it_is_now_and_not_through_a_link_that_replaced_it(folder, tmp_path):
+    async with client(folder) as asking:
+        assert "fresh.py" not in text(await asking.call_tool("localize", {"issue": "freshly() in fresh.py fails"}))
+        (folder / "fresh.py").write_text("def freshly():\n    pass\n")
+        assert "fresh.py" in text(await asking.call_tool("localize", {"issue": "freshly() in fresh.py fails"}))
+        folder.rename(tmp_path / "other")
+        assert (await asking.call_tool("localize", {"issue": ISSUE})).is_error
+        folder.symlink_to(tmp_path / "other")
+        assert "no longer the folder" in text(await asking.call_tool("localize", {"issue": ISSUE}))
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        [],
-        ["--root", ".", "--transport", "sse"],
-        ["--root", ".", "--token", "short"],
-        ["--root", ".", "--token", "a token with blanks in it"],
-        ["--root", ".", "--token", "schlüssel-schlüssel"],
-        ["--root", ".", "--model", "m", "--checkpoint", "c"],
-        ["--root", ".", "--port", "70000"],
-    ],
+    "options", [[], ["--root", ".", "--transport", "sse"], ["--root", ".", "--model", "m", "--checkpoint", "c"]]
 )
 def test_options_that_do_not_fit_are_usage_errors(run, options):
-    result = run("mcp", *options)
-    assert result.exit_code == 2
-    assert "with blanks in it" not in result.output
+    assert run("mcp", *options).exit_code == 2
 
 
 def test_an_invalid_root_and_an_invalid_checkpoint_are_one_line(run, tmp_path):
@@ -124,43 +172,7 @@ def test_an_invalid_root_and_an_invalid_checkpoint_are_one_line(run, tmp_path):
         failed(run("mcp", *options))
 
 
-def commands() -> list[list[str]]:
-    """Every way the page starts the server, as arguments after the program's name."""
-    found = []
-    for language, text in re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(), re.DOTALL):
-        if language in ("json", "toml"):
-            found += [entry["args"] for entry in entries(json.loads(text) if language == "json" else tomllib.loads(text))]
-        elif language == "sh":
-            found += [line.partition("fusesearch mcp")[2] for line in text.splitlines() if "fusesearch mcp" in line]
-    return [["mcp", *shlex.split(one)] if isinstance(one, str) else one for one in found]
-
-
-def entries(value) -> list[dict]:
-    if not isinstance(value, dict):
-        return []
-    own = [value] if "args" in value else []
-    return own + [entry for inner in value.values() for entry in entries(inner)]
-
-
-def test_every_snippet_of_the_page_is_a_command_line_that_is_understood():
-    command = typer.main.get_command(app).commands["mcp"]
-    assert len(commands()) >= 8
-    for name, *arguments in commands():
-        assert name == "mcp"
-        assert command.make_context("mcp", list(arguments)).params["root"]
-
-
-def test_from_the_signal_on_a_stream_that_ends_early_is_no_error():
-    logger = logging.getLogger("uvicorn.error")
-    server = _Server(uvicorn.Config(application, log_config=None, log_level="warning"), lambda: None)
-    assert logger.isEnabledFor(logging.ERROR)
-    try:
-        server.handle_exit(signal.SIGINT, None)
-        assert server.should_exit
-        assert not logger.isEnabledFor(logging.ERROR)
-    finally:
-        logger.setLevel(logging.WARNING)
-
-
-async def application(*_: object) -> None:
-    """Answers nothing."""
+def test_half_an_emoji_becomes_a_sign_that_stands_for_it():
+    assert json.loads(whole('{"a": "x\\ud83d", "b": "\\ud83d\\ude00"}')) == {"a": "x\ufffd", "b": "😀"}
+    for line in ('{"a": "\\ud83d\\ude00"}', '{"a": "\\u00e9"}', '{"half": "\\ud83d', "[" * 100_000, ""):
+        assert whole(line) == line or json.loads(whole(line)) == json.loads(line)

@@ -51,7 +51,8 @@ def test_rewards(name, clean, half_failed):
     assert score_answer(episode("42", broken=1), TRUTH, reward=reward).reward == pytest.approx(half_failed)
 
 
-def test_the_reward_of_executed_calls_grows_with_the_turns():
+def test_the_reward_of_executed_calls_grows_with_the_turns_and_f1s_reads_the_answer_score():
+    assert make_reward("f1+f1*e")(Score(instance_id="q", answer_score=0.5, efficiency=0.4, turns=2)) == pytest.approx(0.7)
     reward = make_reward("answer+executed")
     values = [reward(Score(instance_id="i", answer_score=0, turns=d, calls=d - 1, failed_calls=0)) for d in range(2, 11)]
     assert values == sorted(values)
@@ -74,7 +75,7 @@ def test_the_table_by_family_and_hops_counts_questions_alone():
     scores = [score_answer(episode("42"), TRUTH), score_answer(episode("1"), TRUTH)]
     localized = Score(instance_id="j", true_files=["a.py"], true_functions=["a.py::f"], predicted_files=["a.py"])
     row = PROTOCOLS["exact"].read([*scores, localized])
-    assert (row["answer_score"], row["answer_default"], row["answer_2_hops"], row["answer_raises"]) == (0.5, 0.5, 0.5, None)
+    assert (row["answer_score"], row["answer_default"], row["answer_2_hops"], row["answer_exported"]) == (0.5, 0.5, 0.5, None)
     assert len(PROTOCOLS["codescout"].view([*scores, localized])) == 1
     assert aggregate(scores)["answer_score"] == 0.5
 

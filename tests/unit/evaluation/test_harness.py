@@ -84,12 +84,10 @@ async def test_runs_differ_in_their_seed_alone_and_repeat_with_it(bench, tmp_pat
     assert [row.seed for row in again.trajectories] == seeds
 
 
-async def test_an_endpoint_that_fails_once_leaves_no_trace(bench):
+async def test_an_endpoint_that_fails_once_leaves_no_trace_and_one_that_stays_down_gives_errors_not_zeros(bench, tmp_path):
     found = await bench(arm(Flaky("two", failures=1)))
     assert [score.error for score in found.scores] == [None] * 6
-
-
-async def test_an_endpoint_that_stays_down_gives_errors_not_zeros(bench):
+    (tmp_path / "journal.jsonl").unlink()
     found = await bench(arm(Flaky("two", failures=99)))
     errored = [score for score in found.scores if score.error]
     assert [(score.instance_id, score.f1, score.reward) for score in errored] == [("two", None, None)] * 2

@@ -13,13 +13,7 @@ from fusesearch.evaluation.judges import RUBRICS, Case, ModelJudge, Verdict, rea
 
 COREQA, SWE_QA = RUBRICS["coreqa"], RUBRICS["swe-qa"]
 CASES = [
-    Case(
-        instance_id=str(n),
-        question=f"What is {n}?",
-        reference=f"It is {n * n}.",
-        candidate=f"It is {n * n + n % 2}.",
-        exact=1 - n % 2,
-    )
+    Case(instance_id=str(n), question=f"{n}?", reference=f"It is {n * n}.", candidate=f"It is {n * n + n % 2}.", exact=1 - n % 2)
     for n in range(6)
 ]
 

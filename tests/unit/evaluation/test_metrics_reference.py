@@ -28,7 +28,7 @@ def random_cases(count, seed):
 
 @pytest.fixture(scope="module")
 def cases():
-    return random_cases(1500, seed=7)
+    return random_cases(400, seed=7)
 
 
 @pytest.fixture(scope="module")

@@ -5,17 +5,17 @@ import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import yaml
 
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import DataError
+from fusesearch.core.text import duration
 from fusesearch.reporting.experiment.results import read_results
 from tasks.experiments import schedule
 from tasks.experiments.plan import nodes_of, plan
-from tasks.experiments.schedule import duration, experiments_lock, tasks_of
+from tasks.experiments.schedule import experiments_lock, tasks_of
 from tasks.experiments.spec import load_experiment
 
 ROOT = Path(__file__).parents[3]
@@ -43,8 +43,7 @@ def project(tmp_path, monkeypatch):
 
 def current(monkeypatch, *names):
     """What DVC finds up to date."""
-    for place in ("flows.cli.experiment_tables", "tasks.experiments.schedule"):  # the other commands import it when they run
-        monkeypatch.setattr(f"{place}.up_to_date", lambda: set(names))
+    monkeypatch.setattr("tasks.experiments.schedule.up_to_date", lambda: set(names))
 
 
 def nodes(stage):
@@ -53,51 +52,14 @@ def nodes(stage):
     return [node.id for node in found if node.id and node.stage == stage]
 
 
-def make(path):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("")
-
-
-def row_of(text, *words):
-    return next(line for line in text.splitlines() if all(word in line for word in words))
-
-
-def test_the_list_says_what_is_left(project, run):
-    shown = run("experiment", "list")
-    assert shown.exit_code == 0, shown.output
-    assert row_of(shown.output, "filters").split()[:5] == ["filters", "Filters", "2", "0,1", "0"]
-
-
-def test_the_status_tells_the_main_pipelines_nodes_from_own_and_started_ones(project, run, monkeypatch):
-    made, started = nodes("select")[:2]
-    current(monkeypatch, "mine", "filter", "split", "select", made)
-    (project / f".fusesearch/progress/{started}-0123456789abcdef").mkdir(parents=True)
-    shown = run("experiment", "status", "filters").output
-    states = [word for line in shown.splitlines() for word in line.split() if word in ("main", "made", "started")]
-    assert {"main", "made", "started"} <= set(states)
-    assert "F1 [both]" in shown
-
-
-def test_an_arm_is_finished_if_dvc_finds_nothing_changed_that_it_builds_on(project, run, monkeypatch):
-    stages = ["mine", "filter", "split", "synthesize", "select", "sft", "evaluate"]
-    current(monkeypatch, *stages)
-    assert "1 of 4" in row_of(run("experiment", "list").output, "filters")
-    current(monkeypatch, *set(stages) - {"select"})
-    assert "0 of 4" in row_of(run("experiment", "list").output, "filters")
-    assert row_of(run("experiment", "status", "filters").output, "F1 [both]", " 0 ").split()[-4:] == ["main", "-", "main", "main"]
-
-
-def test_the_status_says_how_far_a_node_is_that_another_terminal_started(project, run):
-    for name, counted in zip(nodes("evaluate"), ("evaluate: 12 of 50", "evaluate: 49 of 50"), strict=False):
-        make(project / f".fusesearch/progress/{name}-0123456789abcdef/runs.json")
-        log = project / f".fusesearch/experiments/{name}.log"
-        make(log)
-        log.write_text(f"evaluate: 3 of 50\n{counted}\n")
-    os.utime(log, (0, 0))  # of a process before the one at work
-    shown = run("experiment", "status", "filters").output
-    assert "12 of 50" in shown
-    assert "49 of 50" not in shown
-    assert " started " in shown.split("started:")[0]
+def test_the_list_says_what_is_finished(project, run):
+    folder = project / "experiments/past"
+    folder.mkdir()
+    (folder / "experiment.yaml").write_text(yaml.safe_dump({**EXPERIMENT, "finished": "v1"}))
+    shown = run("experiment", "list").output.splitlines()
+    assert [line.split() for line in shown] == [["filters", "Filters"], ["past", "Filters", "(finished)"]]
+    assert "past is finished" in run("experiment", "run", "past").output
+    assert "past" not in run("experiment", "run", "all", "--dry-run").output
 
 
 def test_a_dry_run_lists_what_would_run_and_writes_nothing(project, run):
@@ -124,20 +86,20 @@ def test_a_finished_run_writes_the_page_over_all_experiments_and_a_failed_one_do
 
 
 def test_results_are_written_again_if_scores_or_the_experiment_changed(project, monkeypatch):
-    folder = project / "experiments/guidance"
-    shutil.copytree(ROOT / "experiments/guidance", folder)
+    folder = project / "experiments/stages"
+    shutil.copytree(ROOT / "experiments/stages", folder)
     shutil.copytree(ROOT / "experiments/reference", project / "experiments/reference")
     made = read_results(folder).inputs
-    found = load_experiment("guidance")
+    found = load_experiment("stages")
     current(monkeypatch, *(task.name for task in tasks_of([(found, plan(found, PARAMS))], PARAMS)))
     monkeypatch.setattr(schedule, "outcomes", lambda experiment, current: [])
     monkeypatch.setattr(schedule, "scores_digest", lambda runs: made)
     assert schedule.pending_tasks([found])[0] == []
     os.utime(folder / "experiment.yaml", (2e9, 2e9))
-    assert [task.name for task in schedule.pending_tasks([found])[0]] == ["results-guidance"]
+    assert [task.name for task in schedule.pending_tasks([found])[0]] == ["results-stages"]
     os.utime(folder / "experiment.yaml", (0, 0))
     monkeypatch.setattr(schedule, "scores_digest", lambda runs: "other")
-    assert [task.name for task in schedule.pending_tasks([found])[0]] == ["results-guidance"]
+    assert [task.name for task in schedule.pending_tasks([found])[0]] == ["results-stages"]
 
 
 def test_nothing_is_changed_under_experiments_that_run(project, run):
@@ -163,32 +125,18 @@ def test_one_that_waits_runs_after_the_one_before(project):
     assert len(order) == 6
 
 
-def test_all_stands_for_every_experiment_and_one_named_twice_is_shown_once(project, run):
-    shutil.copytree(project / "experiments/filters", project / "experiments/more")
-    shown = [line.strip() for line in run("experiment", "status", "all").output.splitlines()]
-    assert [line for line in shown if line in ("filters", "more")] == ["filters", "more"]
-    twice = run("experiment", "status", "more", "more").output
-    assert twice == run("experiment", "status", "more").output
-    assert "filters" not in twice
-
-
-def test_the_tables_of_all_experiments_are_of_those_that_have_results(project, run, monkeypatch):
-    shutil.copytree(ROOT / "experiments/guidance", project / "experiments/guidance")
+def test_the_tables_of_all_experiments_are_of_those_that_have_results(project, run):
+    shutil.copytree(ROOT / "experiments/stages", project / "experiments/stages")
     shown = run("experiment", "table", "all")
     assert shown.exit_code == 0
-    assert (project / "experiments/guidance/RESULTS.md").read_text() in shown.output
+    assert (project / "experiments/stages/RESULTS.md").read_text() in shown.output
     assert "filters: no results yet" in shown.output
-    monkeypatch.setattr("flows.cli.experiment.sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True)))
-    words = " ".join(run("experiment", "table", "guidance").output.split())
-    results = read_results(project / "experiments/guidance")
-    assert all(f"{100 * arm.figures['f1_macro'].estimate:.1f} " in words for arm in results.arms)
-    assert words.count(" after Holm ") == len(results.claims)
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("status", "absent"), 1, "there is no experiment 'absent'"),
+        (("table", "absent"), 1, "there is no experiment 'absent'"),
         (("run", "absent"), 1, "there is no experiment 'absent'"),
         (("run", "filters", "--seeds", "0,7"), 1, "seed 7 is not among the seeds"),
         (("run", "filters", "--seeds", "zero"), 2, "not a list of numbers"),

@@ -3,17 +3,17 @@
 import importlib
 import logging
 import re
-import socket
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
-from flows import pipeline
-from flows.fan_out import cluster_address
+from flows import fan_out, pipeline
 from flows.limits import GITHUB, GPU, TEACHER, has_gpu, limits_of
 from fusesearch.core.config import parse_params
-from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
+from fusesearch.core.errors import ConfigError, DataError
 from tasks.stages import STAGES
 
 
@@ -38,31 +38,12 @@ def test_make_serve_makes_every_limit():
     assert set(names.split()) == {GITHUB, TEACHER, GPU}
 
 
-def test_without_the_variable_there_is_no_cluster(monkeypatch):
-    monkeypatch.delenv("FUSESEARCH_RAY", raising=False)
-    assert cluster_address() == ""
-
-
-@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9"])
-def test_a_cluster_that_is_not_there_is_told_at_once(monkeypatch, address):
-    monkeypatch.setenv("FUSESEARCH_RAY", address)
-    with pytest.raises(InfrastructureError, match=r"the Ray cluster at .*127\.0\.0\.1:9 does not answer"):
-        cluster_address()
-
-
-def test_an_address_with_a_listener_or_without_a_port_is_left_to_ray(monkeypatch):
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        for address in (f"127.0.0.1:{listener.getsockname()[1]}", "local", "auto"):
-            monkeypatch.setenv("FUSESEARCH_RAY", address)
-            assert cluster_address() == address
-
-
-def test_an_invalid_address_is_one_clear_line(monkeypatch):
-    monkeypatch.setenv("FUSESEARCH_RAY", "head:port")
-    with pytest.raises(ConfigError, match="FUSESEARCH_RAY is 'head:port'"):
-        cluster_address()
+def test_a_cluster_without_ray_is_one_clear_line(monkeypatch):
+    monkeypatch.setenv("FUSESEARCH_RAY", "local")
+    monkeypatch.setitem(sys.modules, "prefect_ray", None)
+    monkeypatch.setattr(fan_out, "parts_of", lambda job, count: [])
+    with pytest.raises(ConfigError, match="Ray is not installed"):
+        fan_out.fan_out(SimpleNamespace(stage=STAGES["filter"]))
 
 
 ROOT = Path(__file__).parents[3]
@@ -81,6 +62,7 @@ def test_a_deployment_names_a_flow_its_parameters_and_schedules_that_are_off(nam
 
 def test_a_stage_that_fails_says_why(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").write_text("profile: toy\n")
     monkeypatch.setattr(pipeline, "get_run_logger", lambda: logging.getLogger("test"))
     with pytest.raises(DataError, match="filter: ERROR: you are not inside of a DVC repository"):
         pipeline.reproduce.fn("filter")

@@ -27,9 +27,9 @@ def project(tmp_path, monkeypatch):
     """A project whose stage ``select`` can run, without Prefect and MLflow."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "params.yaml", tmp_path)
-    write_text(tmp_path / "tasks/code.py", "1")
+    write_text(tmp_path / "tasks/select.py", "x = 1")
     inputs = SELECT.inputs(load_params())
-    deps = [path.as_posix() for path in (Path("tasks/code.py"), *inputs)]
+    deps = [path.as_posix() for path in inputs]
     (tmp_path / "dvc.yaml").write_text(json.dumps({"stages": {"select": {"deps": deps}}}))
     for data in inputs:
         write_text(data, "row")
@@ -59,7 +59,8 @@ def test_a_run_writes_its_metrics_and_leaves_nothing_behind(project):
 @pytest.mark.parametrize(
     ("path", "old", "new", "same"),
     [
-        ("tasks/code.py", "1", "2", False),
+        ("tasks/select.py", "1", "2", False),
+        ("tasks/select.py", "x = 1", "x = 1  # one", True),
         ("data/synthesized/trajectories.jsonl", "row", "now", False),
         ("params.yaml", "min_f1: 0.5", "min_f1: 0.4", False),
         ("params.yaml", "\nseed: 0", "\nseed: 1", True),

@@ -1,8 +1,5 @@
 """What is read from observations: lines, definitions, hits, and what follows from them."""
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from fusesearch.localizers.lexical.callees import callees, code_of
 from fusesearch.localizers.lexical.evidence import Call, Evidence
 
@@ -52,14 +49,10 @@ def test_methods_are_qualified_by_the_class_above():
 
 
 def test_a_class_found_by_a_later_search_qualifies_a_method_found_before():
-    evidence = Evidence.of([grep("def area", "/repo/a.py:4:    def area(self):"), grep("^class ", "/repo/a.py:1:class Shape:")])
-    assert evidence.qualified(evidence.defined("area")[0]) == "Shape.area"
-
-
-def test_a_method_whose_class_was_not_seen_keeps_its_name():
-    evidence = Evidence.of([grep("def area", "/repo/a.py:4:    def area(self):")])
-    assert evidence.qualified(evidence.defined("area")[0]) == "area"
-    assert evidence.qualified(evidence.defined("area")[0], owner="Shape") == "Shape.area"
+    found, later = grep("def area", "/repo/a.py:4:    def area(self):"), grep("^class ", "/repo/a.py:1:class Shape:")
+    for calls, name in (([found], "area"), ([found, later], "Shape.area")):
+        evidence = Evidence.of(calls)
+        assert evidence.qualified(evidence.defined("area")[0]) == name
 
 
 def test_callees_leave_out_docstrings_comments_builtins_and_foreign_modules():
@@ -76,36 +69,9 @@ def test_a_body_ends_where_the_next_definition_begins():
     assert "def outer" not in str(evidence.text_of(evidence.defined("clip")[0]))
 
 
-def test_code_after_a_gap_begins_below_the_docstring():
-    evidence = Evidence.of([grep("def area", "/repo/a.py:4:    def area(self, scale=1):"), reading(start=8, end=12)])
-    assert code_of(evidence.text_of(evidence.defined("area")[0]))[0].strip() == "total = measure(self.sides) * scale"
-
-
-def test_a_docstring_that_goes_on_has_no_code():
-    evidence = Evidence.of([reading(start=4, end=7)])
-    assert code_of(evidence.text_of(evidence.defined("area")[0])) == []
-
-
-def test_counts_and_path_lists_are_hits_and_notices_are_not():
-    counted = grep("word", "/repo/a.py:3\n/repo/b c.py:1\n(2 of 9 files; narrow the pattern, path or glob)", "count")
-    listed = Call("glob", {"pattern": "*.py"}, "/repo/a.py\n/repo/x/b.py")
-    evidence = Evidence.of([counted, listed, grep("no", "No matches for no in /repo")])
-    assert evidence.hits[counted.key] == {"a.py": 3, "b c.py": 1}
-    assert set(evidence.hits[listed.key]) == {"a.py", "x/b.py"}
-
-
-NUMBERED = st.builds(
-    "{}\t{}{}".format, st.integers(1, 9), st.sampled_from(["", "    "]), st.sampled_from(["def f(", "class C:", "x"])
-)
-FOUND = NUMBERED.map(lambda line: f"/repo/a.py:{line.replace(chr(9), ':')}")
-OUTPUTS = st.lists(NUMBERED | FOUND | st.text(max_size=20), max_size=6).map("\n".join)
-
-
-@given(st.lists(st.tuples(st.sampled_from(["grep", "glob", "read_file", "rm"]), OUTPUTS), max_size=4))
-def test_any_observation_can_be_read(observations):
-    calls = [Call(name, {"path": "/repo/a.py", "output_mode": "content"}, text) for name, text in observations]
-    evidence = Evidence.of([*calls, Call("read_file", {"path": "/repo/b.py"}, "2\tdef known():")])
-    assert [evidence.qualified(definition) for definition in evidence.defined("known")] == ["known"]
-    for definition in evidence.definitions:
-        assert evidence.qualified(definition)
-        assert evidence.text_of(definition)[0][0] == definition.line
+def test_code_after_a_gap_begins_below_the_docstring_and_one_that_goes_on_has_none():
+    header = grep("def area", "/repo/a.py:4:    def area(self, scale=1):")
+    code = ["        total = measure(self.sides) * scale"]
+    for calls, first in (([header, reading(start=8, end=12)], code), ([reading(start=4, end=7)], [])):
+        evidence = Evidence.of(calls)
+        assert code_of(evidence.text_of(evidence.defined("area")[0]))[:1] == first

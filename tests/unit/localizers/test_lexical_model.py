@@ -3,15 +3,14 @@
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.agents.models.base import Message, Sampling
 from fusesearch.agents.parsing import format_calls, parse_answer, parse_turn
-from fusesearch.core.config import Agent, Tools
-from fusesearch.localizers.lexical.localizer import COMPACT, FULL, LexicalModel, plan_for
+from fusesearch.core.config import Agent
+from fusesearch.localizers.lexical.localizer import LexicalModel, plan_for
 
-PLANS = pytest.mark.parametrize("plan", [COMPACT, FULL])
 ISSUE = """`solve(3)` gives 4, expected 5
 
 >>> from pkg.core import solve
@@ -40,15 +39,13 @@ def observations(data, name):
     return "\n".join(data.draw(st.lists(rows[name], max_size=4)))
 
 
-@PLANS
-@settings(max_examples=40)
 @given(data=st.data())
-def test_every_episode_makes_new_valid_calls_within_its_number_and_ends_in_an_answer(plan, data):
+def test_every_episode_makes_new_valid_calls_within_its_number_and_ends_in_an_answer(data):
     messages = conversation(data.draw(st.sampled_from([ISSUE, "", "Crash"]) | st.text(max_size=200)))
     calls_per_turn = data.draw(st.integers(1, 8))
-    model = LexicalModel(calls_per_turn, plan)
+    model = LexicalModel(calls_per_turn)
     seen = []
-    for _ in range(plan.turns):
+    for _ in range(model.plan.turns):
         text = model.next_text(messages)
         calls = parse_turn(text)[1]
         if not calls:
@@ -63,24 +60,23 @@ def test_every_episode_makes_new_valid_calls_within_its_number_and_ends_in_an_an
     assert text.startswith("## Locations to Modify")
 
 
-@PLANS
-def test_the_next_message_depends_on_the_messages_alone(plan):
-    first = LexicalModel(4, plan).next_text(conversation())
-    assert LexicalModel(4, plan).next_text(conversation()) == first
-    completion = asyncio.run(LexicalModel(4, plan).complete(conversation(), [], Sampling()))
+def test_the_next_message_depends_on_the_messages_alone():
+    first = LexicalModel(4).next_text(conversation())
+    assert LexicalModel(4).next_text(conversation()) == first
+    completion = asyncio.run(LexicalModel(4).complete(conversation(), [], Sampling()))
     assert completion.text == first
     assert completion.usage.completion_tokens > 0
 
 
 def test_fewer_calls_per_turn_are_the_first_of_more():
-    most = parse_turn(LexicalModel(8, COMPACT).next_text(conversation()))[1]
+    most = parse_turn(LexicalModel(8).next_text(conversation()))[1]
     for count in range(1, len(most)):
-        fewer = parse_turn(LexicalModel(count, COMPACT).next_text(conversation()))[1]
+        fewer = parse_turn(LexicalModel(count).next_text(conversation()))[1]
         assert [call.arguments for call in fewer] == [call.arguments for call in most[:count]]
 
 
 def test_the_first_look_asks_for_the_functions_that_the_last_statement_calls():
-    calls = parse_turn(LexicalModel(8, COMPACT).next_text(conversation()))[1]
+    calls = parse_turn(LexicalModel(8).next_text(conversation()))[1]
     assert [call.arguments["pattern"] for call in calls[:2]] == [r"(def|class) solve\b", r"(def|class) helper\b"]
     assert not any(">>>" in call.arguments["pattern"] for call in calls)
 
@@ -89,10 +85,10 @@ def test_the_code_of_a_frame_is_read_from_the_five_before_its_line():
     frame = 'Crash\n  File "pkg/core.py", line 57, in solve\n'
     messages = [
         *conversation(frame),
-        Message(role="assistant", content=LexicalModel(4, COMPACT).next_text(conversation(frame))),
+        Message(role="assistant", content=LexicalModel(4).next_text(conversation(frame))),
         Message(role="tool", content="/repo/pkg/core.py:31:def solve(x):"),
     ]
-    (call,) = parse_turn(LexicalModel(4, COMPACT).next_text(messages))[1]
+    (call,) = parse_turn(LexicalModel(4).next_text(messages))[1]
     assert (call.name, call.arguments) == ("read_file", {"path": "/repo/pkg/core.py", "start_line": 55})
 
 
@@ -100,7 +96,7 @@ def after(calls, outputs, issue=ISSUE):
     """What is asked next after ``calls`` with ``outputs``."""
     messages = [*conversation(issue), Message(role="assistant", content=format_calls(calls))]
     messages += [Message(role="tool", content=output) for output in outputs]
-    return [call.arguments for call in parse_turn(LexicalModel(2, COMPACT).next_text(messages))[1]]
+    return [call.arguments for call in parse_turn(LexicalModel(2).next_text(messages))[1]]
 
 
 def search(name):
@@ -125,17 +121,10 @@ def test_where_nothing_was_found_the_frames_further_out_are_looked_up():
 
 
 def test_without_any_clue_the_answer_is_empty():
-    assert parse_answer(LexicalModel(4, COMPACT).next_text(conversation("It is broken!"))).modify == []
+    assert parse_answer(LexicalModel(4).next_text(conversation("It is broken!"))).modify == []
 
 
-def test_the_plan_fits_the_limits():
-    tight = Tools(output_chars=900, read_lines=10)
-    assert plan_for(tight, Agent(max_turns=3)).compact
-    assert plan_for(tight, Agent(max_turns=3)).turns == 3
-    assert plan_for(tight, Agent()).read_lines == 10
-    assert not plan_for(Tools(), Agent()).compact
-
-
-def test_a_number_of_calls_below_one_is_refused():
+def test_the_plan_fits_the_limits_and_a_number_of_calls_below_one_is_refused():
+    assert [plan_for(Agent(max_turns=turns)).turns for turns in (3, 12)] == [3, 4]
     with pytest.raises(ValueError, match="at least 1"):
         LexicalModel(0)

@@ -4,15 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusesearch.code.graph.code_graph import EDGE_TYPES, NODE_TYPES
 from fusesearch.code.graph.facts import facts_of
 from fusesearch.code.graph.linking import link
 from fusesearch.code.graph.listing import Page
 from fusesearch.code.names import Namer
 from fusesearch.core.config import Tools
-from fusesearch.core.errors import ToolError
 from fusesearch.localizers.locagent import read_answer
-from fusesearch.localizers.locagent.arguments import MAX_ITEMS, checked, schemas
+from fusesearch.localizers.locagent.arguments import MAX_ITEMS
 from fusesearch.localizers.locagent.tools import MANY, OUTLINE_LINES, GraphTools
 from fusesearch.localizers.locagent.traversal import MAX_EDGES, Walk, add_tree
 from fusesearch.search.repository import Repository
@@ -175,53 +173,6 @@ def test_a_large_walk_ends_and_says_so():
     add_tree(page, graph, "a.py", Walk())
     assert page.outcome().output.count("contains") == MAX_EDGES
     assert "the walk ends" in page.outcome().output
-
-
-@given(
-    st.dictionaries(st.sampled_from(["a", "b", "C", "C.m"]), st.lists(st.sampled_from(["a", "b", "C", "m", "x"]), max_size=4)),
-    st.builds(
-        Walk, st.sampled_from(["downstream", "upstream", "both"]), st.integers(-1, 30),
-        st.sets(st.sampled_from(NODE_TYPES)), st.sets(st.sampled_from(EDGE_TYPES)),
-    ),
-)  # fmt: skip
-def test_any_walk_ends_and_shows_each_edge_once(calls, walk):
-    lines = [
-        f"def {name}(): {'; '.join(f'{other}()' for other in others) or 'pass'}"
-        for name, others in calls.items()
-        if "." not in name and name != "C"
-    ]
-    lines += ["class C:", f"    def m(self): {'; '.join(f'{other}()' for other in calls.get('C.m', [])) or 'pass'}"]
-    graph = link([facts_of("p/a.py", "\n".join(lines))])
-    for start in graph.nodes():
-        page = Page(Tools())
-        add_tree(page, graph, start, walk)
-        shown = page.outcome().output.split("\n")
-        assert len(shown) - 1 <= (sum(len(list(graph.outward(node))) for node in graph.nodes()) if walk.hops else 0)
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=10,
-)
-KEYS = st.sampled_from(["terms", "file_pattern", "lines", "start", "direction", "hops", "node_types", "edge_types", "entities"])
-
-
-@given(st.sampled_from([row["function"]["name"] for row in schemas()]), st.dictionaries(KEYS, JSON, max_size=4) | JSON)
-def test_any_arguments_are_either_of_the_right_types_or_refused_in_one_line(name, arguments):
-    try:
-        request = checked(name, arguments)
-    except ToolError as error:
-        refused = str(error)
-        request = None
-    if request is None:
-        assert refused.startswith(f"{name}: ")
-        assert "\n" not in refused
-        return
-    properties = next(tool["function"]["parameters"]["properties"] for tool in schemas() if tool["function"]["name"] == name)
-    assert set(request) == set(properties)
-    for key, value in request.items():
-        assert isinstance(value, {"array": list, "string": str | None, "integer": int | None}[properties[key]["type"]])
 
 
 ANSWER = """Some thoughts about `shop/money.py`.

@@ -11,15 +11,7 @@ from fusesearch.core.config import Tools
 from fusesearch.localizers.orcaloca import Context, Result, node_of
 from fusesearch.localizers.orcaloca.actions import ARGUMENTS, DECOMPOSED, RELATED_FILE, Action, Queue
 from fusesearch.localizers.orcaloca.decomposition import PIECES_PER_REQUEST, THRESHOLD, TOP_METHODS, Decomposer
-from fusesearch.localizers.orcaloca.replies import (
-    MAX_ITEMS,
-    Suspect,
-    read_action,
-    read_conclusion,
-    read_names,
-    read_scores,
-    read_step,
-)
+from fusesearch.localizers.orcaloca.replies import MAX_ITEMS, Suspect, read_conclusion, read_names, read_scores, read_step
 from fusesearch.localizers.orcaloca.searches import CLASS_LINES, Searches
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
@@ -90,23 +82,6 @@ def test_a_class_is_the_same_asked_for_as_a_class_or_as_a_callable():
     assert len(queue.ranked(9)) == 2
 
 
-ACTIONS = st.builds(callable_, st.sampled_from("abcd"))
-
-
-@given(st.lists(st.one_of(st.tuples(ACTIONS, st.integers(1, 5)), st.none()), max_size=40))
-def test_no_action_comes_twice_and_the_order_is_the_shown_one(steps):
-    queue, popped = Queue(), []
-    for step in steps:
-        if step is not None:
-            queue.ask(*step)
-        else:
-            expected = queue.ranked(1)
-            popped.append(queue.pop())
-            assert [popped[-1]] == (expected or [None])
-    taken = [action for action in popped if action]
-    assert len({action.key for action in taken}) == len(taken)
-
-
 @pytest.mark.parametrize(
     ("action", "nodes"),
     [
@@ -117,20 +92,13 @@ def test_no_action_comes_twice_and_the_order_is_the_shown_one(steps):
         (callable_("nothing"), []),
         (Action.of("search_class", class_name="Ledger"), ["bank/ledger.py::Ledger"]),
         (Action.of("search_class", class_name="check"), []),
-        (
-            Action.of("search_method_in_class", class_name="Account", method_name="__init__"),
-            ["bank/account.py::Account.__init__"],
-        ),
+        (Action.of("search_method_in_class", class_name="Account", method_name="pay"), ["bank/account.py::Account.pay"]),
         (Action.of("search_method_in_class", class_name="Account", method_name="book"), []),
         (Action.of("search_file_contents", file_name="account.py"), ["bank/account.py", "shop/account.py"]),
         (Action.of("search_file_contents", file_name="account.py", directory_path="/repo/shop"), ["shop/account.py"]),
         (Action.of("search_file_contents", file_name="shop/account.py"), ["shop/account.py"]),
         (Action.of("search_file_contents", file_name="test_account.py"), []),
-        (Action.of("search_source_code", file_path="bank/account.py", source_code="amount > 0"), ["bank/account.py::check"]),
-        (
-            Action.of("search_source_code", file_path="bank/account.py", source_code="return\n amount  >  0"),
-            ["bank/account.py::check"],
-        ),
+        (Action.of("search_source_code", file_path="bank/account.py", source_code="\n amount > 0"), ["bank/account.py::check"]),
         (Action.of("search_file_tree"), ["/"]),
         (Action.of("search_file_tree", name="bank"), ["bank"]),
     ],
@@ -243,12 +211,9 @@ def test_steps_are_read_from_any_frame(before, after):
     assert "some of the new_search_actions" in step.fault
 
 
-def test_a_reply_without_an_object_is_a_fault_that_is_told():
+def test_a_reply_without_an_object_is_a_fault_and_names_and_conclusions_are_read():
     assert read_step("I think it is in f.").fault
     assert read_step("").actions == []
-
-
-def test_names_and_conclusions_are_read():
     names = {"code_info_list": [{"keyword": "a.b.Thing()", "file_path": "a.py"}, {"keyword": "not a name"}, {"keyword": ""}, 3]}
     assert read_names(json.dumps(names)) == [Suspect("a.py", "", "Thing")]
     assert read_conclusion('{"bug_locations": [{"method_name": "f"}, {}, null]}') == [Suspect("", "", "f")]
@@ -266,37 +231,18 @@ def test_scores_are_one_for_each_piece(text, scores):
     assert read_scores(text, 2) == scores
 
 
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=6)
-    | st.sampled_from(["search_class", "a.py", "f"]),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(
-            st.sampled_from(["action", "action_input", "class_name", "file_path", "method_name", "keyword", "scores", "name"]),
-            inner,
-            max_size=4,
-        )
-    ),
+LISTS = ["observation_feedback", "potential_bug_locations", "new_search_actions", "bug_locations", "code_info_list", "scores"]
+KEYS = ["action", "action_input", "class_name", "file_path", "method_name", "keyword", "scores", "name"]
+VALUES = st.recursive(
+    st.none() | st.integers() | st.floats() | st.text(max_size=6) | st.sampled_from(["search_class", "a.py", "f"]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
     max_leaves=15,
 )
-OBJECTS = st.dictionaries(
-    st.sampled_from(
-        ["observation_feedback", "potential_bug_locations", "new_search_actions", "bug_locations", "code_info_list", "scores"]
-    ),
-    JSON | st.lists(JSON, max_size=30),
-)
+OBJECTS = st.dictionaries(st.sampled_from(LISTS), VALUES | st.lists(VALUES, max_size=30))
 
 
 @given(
-    st.one_of(
-        st.text(),
-        st.lists(st.sampled_from(['{"', "{", "[", '":', "}", "scores", "1"]), max_size=60).map("".join),
-        OBJECTS.map(json.dumps),
-    )
+    st.text() | OBJECTS.map(json.dumps) | st.tuples(OBJECTS.map(json.dumps), st.integers(0, 99)).map(lambda cut: cut[0][: cut[1]])
 )
 def test_any_reply_is_read_without_error_and_within_bounds(text):
     step = read_step(text)
@@ -304,19 +250,3 @@ def test_any_reply_is_read_without_error_and_within_bounds(text):
     assert all(0 <= score <= 100 for score in read_scores(text, 5))
     assert len(read_scores(text, 5)) == 5
     assert all(action.name in ARGUMENTS for action in step.actions)
-
-
-@given(JSON)
-def test_an_action_that_is_read_has_all_it_needs(data):
-    action = read_action(data)
-    assert action is None or all(action.get(key) for key in ARGUMENTS[action.name][0])
-
-
-@given(
-    st.sampled_from(sorted(ARGUMENTS)),
-    st.dictionaries(st.sampled_from(["name", "file_path", "class_name", "max_depth"]), st.text(max_size=9)),
-)
-def test_any_action_means_nodes_of_the_graph(searches, name, arguments):
-    action = Action.of(name, **arguments)
-    assert all(node in searches.graph for node in searches.meaning(action).nodes)
-    assert searches.page(action).empty or searches.meaning(action).nodes

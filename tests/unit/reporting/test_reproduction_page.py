@@ -4,7 +4,6 @@ import csv
 import json
 import random
 import re
-import xml.etree.ElementTree as ElementTree
 
 import pytest
 
@@ -14,8 +13,9 @@ from fusesearch.core.schema import Observation, Score, ToolCall, Trajectory, Tur
 from fusesearch.core.storage import read_csv, write_json, write_jsonl, write_text
 from fusesearch.evaluation.metrics import METRICS
 from fusesearch.evaluation.statistics import Difference
-from fusesearch.reporting import charts, reproduction
+from fusesearch.reporting import reproduction
 from fusesearch.reporting.curves import read_curve
+from fusesearch.reporting.episodes import cases
 from fusesearch.reporting.inputs import read_inputs
 from fusesearch.reporting.table import ARMS
 from tasks.report import make_report, sources
@@ -71,6 +71,14 @@ def write_project(root):
     return root
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _here(undrawn):
+    """Nothing is drawn, and git is not asked for the revision."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.report.revision", lambda root: "c0ffee")
+        yield
+
+
 @pytest.fixture
 def project(tmp_path):
     return write_project(tmp_path)
@@ -96,10 +104,7 @@ def test_the_markdown_page_has_ours_beside_the_papers_figures(pages):
     assert ("SFT", "Qwen3-4B, paper") in stages
     assert "not comparable in absolute terms" in markdown
     assert re.search(r"SFT above base in F1 0.7/0.3, mean \(%\): \+\d+\.\d \[\+\d", markdown)
-
-
-def test_the_errored_episodes_are_shown(pages):
-    assert re.search(r"^\| base \|.*\| 30 \| 30 \| 1 \|$", pages[0], re.M)
+    assert re.search(r"^\| base \|.*\| 30 \| 30 \| 1 \|$", markdown, re.M)  # with its errored episode
 
 
 def test_drop_tables_cannot_break_the_page(pages):
@@ -135,30 +140,22 @@ def test_the_html_page_needs_no_other_file_and_is_the_same_each_time(pages, repo
     assert (reported / MAIN["report.html"]).read_text() == html
 
 
-def test_every_plot_is_well_formed_and_named_on_the_page(pages, reported):
+def test_every_plot_and_what_mining_found_are_on_the_page(pages, reported):
     files = sorted((reported / MAIN["report.markdown"].parent / "plots").iterdir())
     assert [path.stem for path in files] == ["calls_by_turn", "candidates", "differences", "grpo", "sft_loss"]
-    for path in files:
-        assert ElementTree.parse(path).getroot().tag.endswith("svg")
-        assert f"](plots/{path.name})" in pages[0]
-
-
-def test_what_mining_found_is_on_the_page(pages):
+    assert all(f"](plots/{path.name})" in pages[0] for path in files)
     assert "| sympy/ntheory | 40 |" in pages[0]
     assert "| flipped comparison | 9 | 4 |" in pages[0]
     assert "Mutants tried" not in pages[0]
 
 
-@pytest.mark.parametrize(
-    ("mined", "captions"),
-    [
+def test_what_mining_left_out_is_named_after_its_source():
+    for mined, captions in (
         ({"kinds": {}}, ["Mutants tried and not kept", "Packages skipped"]),
         ({}, ["Looked at and no pair, by reason", "Repositories skipped"]),
-    ],
-)
-def test_what_mining_left_out_is_named_after_its_source(mined, captions):
-    shown = reproduction.mined_tables({**mined, "dropped": {"a": 1}, "skipped": {"o/r": "gone"}})
-    assert [table.caption for table in shown] == captions
+    ):
+        shown = reproduction.mined_tables({**mined, "dropped": {"a": 1}, "skipped": {"o/r": "gone"}})
+        assert [table.caption for table in shown] == captions
 
 
 def test_metrics_are_flat_numbers_under_fixed_names(pages, reported):
@@ -174,10 +171,8 @@ def test_tables_for_dvc_plots_have_a_row_per_point(pages, reported):
         with (reported / MAIN["report.markdown"].parent / name).open(newline="") as handle:
             return list(csv.DictReader(handle))
 
-    assert {(row["turn"], row["calls"], row["episodes"]) for row in rows("calls_by_turn.csv")} == {
-        ("1", "4.0", "6"),
-        ("2", "2.0", "6"),
-    }
+    by_turn = {(row["turn"], row["calls"], row["episodes"]) for row in rows("calls_by_turn.csv")}
+    assert by_turn == {("1", "4.0", "6"), ("2", "2.0", "6")}
     assert len(rows("curves.csv")) == 20
     assert len(rows("table2.csv")) == len(SKILL) * len(reproduction.REPORTED)
     assert len(rows("differences.csv")) == len(reproduction.COMPARISONS) * len(reproduction.COMPARED)
@@ -191,42 +186,33 @@ def test_validations_of_grpo_are_in_the_report_beside_its_curve(project, reporte
     page = make_report(PARAMS, Places(root=project)).read_text()
     assert "| sft+rl | 0 | 50.0 ± 25.0 |" in page.replace("SFT+RL", "sft+rl").replace("SFT + RL", "sft+rl")
     assert "75.0 ± 12.5" in page
-    picture = (project / MAIN["report.plots"] / "validation.svg").read_text()
-    assert "F1 0.7/0.3, mean (points)" in picture
+    assert (project / MAIN["report.plots"] / "validation.svg").exists()
 
 
-def test_the_page_leads_to_the_cases_of_the_first_arms_that_have_episodes_the_same_each_time(project):
-    folder = project / MAIN["report.cases"]
-    make_report(PARAMS, Places(root=project))
-    assert "## Cases" not in (project / MAIN["report.markdown"]).read_text()
-    assert [path.name for path in folder.iterdir()] == ["index.html"]
+def test_the_page_leads_to_the_cases_of_the_first_arms_that_have_episodes_the_same_each_time(project, pages, reported):
+    assert "## Cases" not in pages[0]
+    assert [path.name for path in (reported / MAIN["report.cases"]).iterdir()] == ["index.html"]
     for arm in SKILL:
         episodes = [Trajectory(instance_id=f"i{i}", localizer="x", system="", issue="", turns=[turn(1)]) for i in range(30)]
         write_jsonl(project / MAIN["evaluate.cells"] / arm / "trajectories.jsonl", episodes)
-    made = []
-    for _ in range(2):
-        html = make_report(PARAMS, Places(root=project)).with_suffix(".html").read_text()
-        made.append({path.name: path.read_text() for path in folder.iterdir()})
-        assert re.findall(r'href="cases/([^"]+)"', html)
-        assert set(re.findall(r'href="cases/([^"]+)"', html)) < made[-1].keys()
-    assert made[0] == made[1]
-    assert len(made[0]) <= 1 + 9 * 6
+    html = make_report(PARAMS, Places(root=project)).with_suffix(".html").read_text()
+    made = {path.name: path.read_text() for path in (project / MAIN["report.cases"]).iterdir()}
+    assert set(re.findall(r'href="cases/([^"]+)"', html)) < made.keys()
+    assert 'href="cases/' in html
+    assert made == cases.pages(read_inputs(sources(Places(root=project))).study)
+    assert len(made) <= 1 + 9 * 6
 
 
-def test_scores_alone_make_a_report(project):
+def test_scores_alone_make_a_report_and_an_arm_without_any_shows_dashes(project):
     for path in (MAIN["mine.table"], MAIN["filter.drops"], MAIN["select.drops"], MAIN["select.plane"]):
         (project / path).unlink()
     for stage in ("grpo", "sft"):
         for path in (project / "artifacts" / stage).iterdir():
             path.unlink()
+    write_jsonl(project / MAIN["evaluate.scores"], [Score(instance_id="i1", arm="base", error="down")])
     markdown = make_report(PARAMS, Places(root=project)).read_text()
     assert "## Results" in markdown
     assert "## Training" not in markdown
-
-
-def test_an_arm_without_any_score_shows_dashes(project):
-    write_jsonl(project / MAIN["evaluate.scores"], [Score(instance_id="i1", arm="base", error="down")])
-    markdown = make_report(PARAMS, Places(root=project)).read_text()
     assert re.search(r"^\| base \| (– \| )+0 \| 0 \| 1 \|$", markdown, re.M)  # noqa: RUF001
 
 
@@ -267,16 +253,6 @@ def test_a_difference_that_the_corrected_test_finds_is_starred():
     assert reproduction.verdicts([Difference(metric="reward", **unclear)]) == [
         "SFT + RL below SFT in Reward: -0.020 [-0.100, +0.100]; the interval includes zero."
     ]
-
-
-def test_every_plot_says_what_its_marks_and_lines_are(reported, pages):
-    def words(name):
-        return re.findall(r"<text[^>]*>([^<]*)</text>", (reported / MAIN["report.plots"] / f"{name}.svg").read_text())
-
-    assert {charts.DECIDED, charts.UNDECIDED} <= set(words("differences"))
-    assert {"kept", "dropped"} <= set(words("candidates"))
-    assert "SFT" in words("sft_loss")
-    assert "the thin line is steps, the bold one a moving mean" in pages[0]
 
 
 def test_the_reference_tables_of_the_repository_name_the_columns_we_print(request):

@@ -1,14 +1,6 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fusesearch.search.gain import History, file_of, tool_efficiency
-
-ENTITY = st.one_of(
-    st.sampled_from(["a.py", "b/c.py", "d.txt"]),
-    st.builds("{}:{}".format, st.sampled_from(["a.py", "b/c.py"]), st.integers(1, 5)),
-)
-TURNS = st.lists(st.lists(st.lists(ENTITY, max_size=6), max_size=4), max_size=5)
 
 
 @pytest.mark.parametrize(
@@ -39,25 +31,3 @@ def test_file_of_an_entity(entity, file):
 def test_efficiency_is_the_mean_and_zero_without_calls():
     assert tool_efficiency([1.0, 0.5, 0.0]) == pytest.approx(0.5)
     assert tool_efficiency([]) == 0.0
-
-
-@given(TURNS)
-def test_gains_follow_the_definition(turns):
-    history, seen = History(), set()
-    for turn in turns:
-        within: set[str] = set()
-        for (gain_turn, gain_call), returned in zip(history.gain(turn), turn, strict=True):
-            entities = set(returned)
-            assert gain_turn == (len(entities - seen) / len(entities) if entities else 0.0)
-            assert gain_call == (len(entities - seen - within) / len(entities) if entities else 0.0)
-            assert 0.0 <= gain_call <= gain_turn <= 1.0
-            within |= entities | {file_of(entity) for entity in entities}
-        seen |= within
-
-
-@given(TURNS)
-def test_a_turn_repeated_gains_nothing(turns):
-    history = History()
-    for turn in turns:
-        history.gain(turn)
-        assert all(gains == (0.0, 0.0) for gains in history.gain(turn))

@@ -1,5 +1,4 @@
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.core.errors import ToolError
@@ -17,15 +16,10 @@ JSON = st.recursive(
 
 def test_schemas_name_the_three_tools_and_their_arguments():
     functions = {schema["function"]["name"]: schema["function"]["parameters"] for schema in schemas()}
-    assert {name: list(parameters["properties"]) for name, parameters in functions.items()} == {
-        "grep": ["pattern", "path", "glob", "output_mode", "context"],
-        "glob": ["pattern", "path"],
-        "read_file": ["path", "start_line", "end_line"],
-    }
-    assert {name: parameters["required"] for name, parameters in functions.items()} == {
-        "grep": ["pattern"],
-        "glob": ["pattern"],
-        "read_file": ["path"],
+    assert {name: (parameters["required"], [*parameters["properties"]]) for name, parameters in functions.items()} == {
+        "grep": (["pattern"], ["pattern", "path", "glob", "output_mode", "context"]),
+        "glob": (["pattern"], ["pattern", "path"]),
+        "read_file": (["path"], ["path", "start_line", "end_line"]),
     }
 
 
@@ -61,15 +55,3 @@ def test_a_wrong_call_says_what_would_be_right(name, arguments, words):
         parse_call(name, arguments)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-@given(st.sampled_from(["grep", "glob", "read_file"]) | st.text(max_size=10), JSON)
-def test_any_json_is_a_request_or_one_line_of_advice(name, arguments):
-    request, advice = None, "none"
-    try:
-        request = parse_call(name, arguments)
-    except ToolError as error:
-        advice = str(error)
-    assert request is None or hash(request) == hash(parse_call(name, arguments))
-    assert advice.isprintable()
-    assert len(advice) < 300

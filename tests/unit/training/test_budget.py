@@ -4,11 +4,7 @@ import pytest
 
 from fusesearch.core.errors import ConfigError
 from fusesearch.training.architectures import CONFIGS, Architecture, config_of, folder_of
-from fusesearch.training.budget import (
-    longest_pass,
-    training_bytes,
-    utilization,
-)
+from fusesearch.training.budget import longest_pass, training_bytes, utilization
 
 SMALL, FOUR, THIRTY = (
     Architecture.of(CONFIGS[name])

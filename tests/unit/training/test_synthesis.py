@@ -14,7 +14,7 @@ from fusesearch.training import synthesis
 from fusesearch.training.synthesis import draw, synthesize
 
 
-def instance(name="i", issue="parse_date fails on `2020-13-01`"):
+def instance(name="i", issue="parse_date('2020-13-01') fails"):
     return Instance(instance_id=name, repo="o/r", base_commit="0" * 40, problem_statement=issue)
 
 

@@ -8,7 +8,7 @@ from random import Random
 from statistics import pstdev
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.agents.loop import Episode, run_episode
@@ -92,7 +92,6 @@ def restated(simulations, children, ends, grade_at, draw):
     return value, visits, explored
 
 
-@settings(max_examples=60, deadline=None)
 @given(SEEDS, st.integers(1, 12), st.integers(1, 3), st.integers(1, 5))
 def test_the_tree_of_the_paper(seed, simulations, children, max_turns):
     section = RolloutSearch(kind="mcts", simulations=simulations, children=children)
@@ -112,7 +111,6 @@ def test_the_tree_of_the_paper(seed, simulations, children, max_turns):
     assert tree.revisits == simulations - len(explored)
 
 
-@settings(max_examples=40, deadline=None)
 @given(SEEDS, st.sampled_from(["full", "lazy"]), st.sampled_from(["none", "distil"]))
 def test_any_tree_is_made_of_whole_episodes(seed, expansion, critique):
     section = RolloutSearch(kind="mcts", children=3, expansion=expansion, self_critique=critique, keep="all")

@@ -12,9 +12,8 @@ from fusesearch.core.config import Params, parse_params
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.overrides import override
 from fusesearch.core.schema import Score
-from fusesearch.training.engines.scores import Noted, noted
-from fusesearch.training.engines.verl_config import configured
-from fusesearch.training.engines.verl_training import FIGURES, Places, command, configuration, figures_of, last_error, metrics_of
+from fusesearch.training.engines.verl_files import Noted, configured, noted
+from fusesearch.training.engines.verl_training import FIGURES, Places, configuration, figures_of, last_error, metrics_of
 
 ROOT = Path(__file__).parents[3]
 WRITTEN = Path(__file__).with_name("verl_metrics.jsonl")
@@ -29,7 +28,7 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> None:
 def written(params: Params, **settings: object) -> dict:
     changed = override(params, {"grpo.engine": "verl", **settings}, "test")
     places = Places(Path("/out"), Path("/sft"), Path("/repos"), Path("/cache"))
-    return configuration(changed, changed.grpo, places, 2, 500)
+    return configuration(changed, changed.grpo, places, 500)
 
 
 def test_lines_of_the_real_logger_become_columns_of_our_curve() -> None:
@@ -37,12 +36,10 @@ def test_lines_of_the_real_logger_become_columns_of_our_curve() -> None:
     assert list(rows) == [0, 1, 2]
     assert figures_of(rows[0]) == {}  # of a validation alone
     figures = figures_of(rows[1])
-    assert set(figures) == {*FIGURES, "train_seconds", "tokens_per_second"}
+    assert set(figures) == {*FIGURES}
     assert figures["loss"] == pytest.approx(-0.04512161)
     assert figures["reward"] == pytest.approx(0.52617186)
     assert figures["learning_rate"] == 5e-5
-    assert figures["train_seconds"] == pytest.approx(3.04645239 + 2.34546042 + 8.34237894)
-    assert figures["tokens_per_second"] == pytest.approx(7246 / 13.73429175, rel=1e-6)
 
 
 def test_a_line_that_is_not_whole_yet_is_read_later(tmp_path: Path) -> None:
@@ -64,14 +61,8 @@ def test_scores_of_a_step_come_by_instance_and_without_what_a_kill_cut_off(tmp_p
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (
-            "\x1b[36m(TaskRunner pid=7)\x1b[0m ValueError: Total available GPUs 8 is less\nShutting down\n",
-            "ValueError: Total available GPUs 8 is less",
-        ),
-        (
-            "ray.exceptions.RayTaskError(ValueError): \x1b[36mray::run()\x1b[39m\n  File x\ntorch.OutOfMemoryError: no memory\n",
-            "torch.OutOfMemoryError: no memory",
-        ),
+        ("\x1b[36m(TaskRunner pid=7)\x1b[0m ValueError: 8 GPUs is less\nShutting down\n", "ValueError: 8 GPUs is less"),
+        ("x.RayTaskError(E): \x1b[36mray::run()\x1b[39m\n  File x\na.OutOfMemoryError: full\n", "a.OutOfMemoryError: full"),
         ("Killed\n\n", "Killed"),
         ("", "it wrote nothing"),
     ],
@@ -96,31 +87,23 @@ def test_a_profile_and_its_configuration_agree(name: str) -> None:
 
 
 def test_params_are_laid_over_the_configuration() -> None:
-    validated = {"every": 5, "prompts": 8, "keep_best": True}
+    validated = {"every": 5, "prompts": 8}
     laid = written(Params(), **{"grpo.steps": 30, "grpo.alpha": 0.5, "grpo.kl": 0.0, "grpo.validation": validated, "seed": 7})
     assert laid["defaults"] == ["search", "_self_"]
     assert laid["fusesearch"] == {
         "repos": "/repos", "cache": "/cache", "settings": "/out/verl", "reward": "fusesearch",
-        "alpha": 0.5, "beta": 0.0, "gamma": 0.2, "scores": "/out/verl/attempt-2/scores",
+        "alpha": 0.5, "beta": 0.0, "gamma": 0.2, "scores": "/out/verl/scores",
     }  # fmt: skip
     trainer = laid["trainer"]
     assert (trainer["total_training_steps"], trainer["total_epochs"]) == (30, 1)  # 62 steps of 8 prompts in an epoch of 500
-    assert (trainer["save_freq"], trainer["test_freq"], trainer["max_actor_ckpt_to_keep"]) == (5, 5, None)
+    assert (trainer["save_freq"], trainer["test_freq"], trainer["max_actor_ckpt_to_keep"]) == (20, 5, 1)
     assert laid["data"]["seed"] == laid["actor_rollout_ref"]["rollout"]["seed"] == 7
     assert laid["actor_rollout_ref"]["actor"]["use_kl_loss"] is False
+    assert laid["actor_rollout_ref"]["actor"]["loss_agg_mode"] == "seq-mean-token-mean"  # as TRL's loss_type grpo
     variables = laid["ray_kwargs"]["ray_init"]["runtime_env"]["env_vars"]
-    assert variables["VERL_FILE_LOGGER_PATH"] == "/out/verl/attempt-2/metrics.jsonl"
+    assert variables["VERL_FILE_LOGGER_PATH"] == "/out/verl/metrics.jsonl"
     assert variables["PYTHONPATH"].startswith(str(ROOT))
     json.dumps(laid)
-
-
-def test_options_end_the_command_line() -> None:
-    places = Places(Path("/out"), Path("/sft"), Path("/repos"), Path("/cache"))
-    line = command(Path("/env/bin/python"), places, ["trainer.nnodes=2"])
-    assert line == [
-        "/env/bin/python", "-m", "verl.trainer.main_ppo",
-        "--config-dir", "/out/verl", "--config-name", "grpo", "trainer.nnodes=2",
-    ]  # fmt: skip
 
 
 def test_a_configuration_is_read_with_those_it_is_made_of() -> None:
@@ -136,6 +119,8 @@ def test_a_configuration_is_read_with_those_it_is_made_of() -> None:
 
 
 def test_what_only_our_own_trainer_does_is_refused() -> None:
-    asked = {"engine": "verl", "lora": {"rank": 8}, "renamed": 0.5, "optimizer": "muon"}
+    asked = {"engine": "verl", "lora": {"rank": 8}, "renamed": 0.5, "optimizer": "muon", "validation": {"every": 5}}
     with pytest.raises(ConfigError, match="engine verl trains without optimizer: muon, lora, renamed: that takes engine trl"):
         parse_params({"grpo": asked})
+    with pytest.raises(ConfigError, match=r"engine verl trains without validation\.keep_best: that takes"):
+        parse_params({"grpo": {"engine": "verl", "validation": {"every": 5, "keep_best": True}}})

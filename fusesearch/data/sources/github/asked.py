@@ -134,19 +134,19 @@ class IssueCrawl(Crawl):
         done = Paired()
         if not wanted:
             return done
-        with self.open_mirror() as mirror:
-            mirror.refresh()
+        with self.open_clone() as clone:
+            clone.refresh()
             for row in wanted:
                 before = f"--before={row.created.isoformat()}"
-                commits = history.log(mirror.git_dir, "-1", "--first-parent", before, "HEAD")
+                commits = history.log(clone.git_dir, "-1", "--first-parent", before, "HEAD")
                 if not commits:
                     done.reasons[row.number] = "no_commit_before"
                     continue
                 commit = commits[0].id
-                files = named_files(row.answer, history.files(mirror.git_dir, commit))
+                files = named_files(row.answer, history.files(clone.git_dir, commit))
                 if not files:
-                    mirror.have_blobs([commit])
-                    if not history.words(mirror.git_dir, commit, list(dict.fromkeys(_identifiers(row.answer)))[:MAX_IDENTIFIERS]):
+                    clone.have_blobs([commit])
+                    if not history.words(clone.git_dir, commit, list(dict.fromkeys(_identifiers(row.answer)))[:MAX_IDENTIFIERS]):
                         done.reasons[row.number] = "ungrounded"
                         continue
                 done.instances.append(self._instance(row, commit, files))

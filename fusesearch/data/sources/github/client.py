@@ -1,31 +1,51 @@
-"""Send requests to GitHub by PyGithub: choose an account, wait for rate limits, count points and keep to the budget.
+"""Send requests to GitHub by PyGithub: try failed ones again, wait for rate limits, count points and keep to the budget.
 
-Sends one request at a time, as GitHub asks of its clients, from the account with the most points left.
+Sends one request at a time, as GitHub asks of its clients. The credentials, a token or those of an App, come from the environment
+and go to PyGithub only; they are never logged, printed, stored or put into an address.
 """
 
 from __future__ import annotations
 
 import logging
-import math
+import os
+import random
+import re
 import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, NamedTuple, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from rich.console import Console
 
 from fusesearch.core.config import GitHubSource
-from fusesearch.core.errors import ConfigError
-from fusesearch.data.sources.github.accounts import Account, accounts_of
-from fusesearch.data.sources.github.failures import Limited, Rejected, Stopped, Unanswered, data_of, meaning, retries_of
+from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
+from fusesearch.core.storage import read_text
+from fusesearch.data.sources.github.failures import Limited, Rejected, Stopped, Unanswered, data_of, meaning
+
+if TYPE_CHECKING:
+    from github import Auth
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-MIN_PAGE = 10
+API = "https://api.github.com"
+APP = ("GITHUB_APP_ID", "GITHUB_APP_INSTALLATION_ID", "GITHUB_APP_KEY")
+"""Environment variables of a GitHub App: its id, that of its installation, and the file with its private key."""
+TIMEOUT_SECONDS = 60
+TRIES = 11
+"""How often a request is sent that GitHub does not answer. Waits for rate limits do not count."""
+PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 120.0
+"""Pause after a failed request, doubled with each failure, and the longest one."""
+MAX_WAIT_SECONDS = 3700.0
+"""A rate limit that lasts longer ends the run, which keeps its rows. Points come back every hour."""
+BUDGET = 50_000
+"""Most GraphQL points of a run: ten hours of one token. The next run goes on."""
+_LOCAL = {"localhost", "127.0.0.1", "::1"}
 LOG_SECONDS = 60.0
 
 Wait = Callable[[float, str], None]
@@ -64,11 +84,35 @@ class Spent:
                 "rest": self.rest, "failed": self.failed, "waited_seconds": round(self.waited, 1)}  # fmt: skip
 
 
-class Answer(NamedTuple):
-    """Data of a GraphQL answer, and the page size used (reduced if the query was too heavy)."""
+def api_of(config: GitHubSource) -> str:
+    """Address of the API without a final slash. Refuses http, except to this machine, to keep tokens encrypted."""
+    api = (config.api_url or os.environ.get("GITHUB_API_URL", "").strip() or API).rstrip("/")
+    parts = urlsplit(api)
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOCAL):
+        raise ConfigError(f"mine.github.api_url: {api} would send the token unencrypted: give an https address")
+    if parts.username or parts.password:
+        raise ConfigError("mine.github.api_url: leave name and password out of the address")
+    return api
 
-    data: dict[str, Any]
-    first: int | None = None
+
+def credentials(config: GitHubSource) -> Auth.Auth:
+    """Those of the App in :data:`APP`, else the token. Raises :class:`ConfigError` without any, and for a malformed one."""
+    from github import Auth
+
+    number, installation, key = (os.environ.get(name, "") for name in APP)
+    if number or installation or key:
+        if not (number.isdecimal() and installation.isdecimal() and key):
+            raise ConfigError(f"mine.github: an App needs numbers in {APP[0]} and {APP[1]}, and a file in {APP[2]}")
+        try:
+            return Auth.AppAuth(int(number), read_text(Path(key))).get_installation_auth(int(installation))
+        except DataError as error:
+            raise ConfigError(f"mine.github: {APP[2]}: {error}") from None
+    token = os.environ.get(config.token_env, "").strip()
+    if not token:
+        raise ConfigError(f"mine.github: set {config.token_env} to a token that can read public data (GraphQL needs one)")
+    if not re.fullmatch(r"[\x21-\x7e]+", token):
+        raise ConfigError(f"mine.github: {config.token_env} contains a character that tokens never have")
+    return Auth.Token(token)
 
 
 @dataclass
@@ -78,44 +122,40 @@ class Api:
     config: GitHubSource
     wait: Wait = countdown
     spent: Spent = field(default_factory=Spent)
+    clock: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:
-        self._lock = threading.RLock()
-        self._cost = 0
-        self._retries = retries_of(self.config, self._failed, lambda seconds: self._pause(seconds, "GitHub failed, trying again"))
-        self.accounts = accounts_of(self.config, self._retries)
+        from github import Github
 
-    def graphql(self, query: str, variables: dict[str, Any], cost: int) -> Answer:
+        self._lock = threading.RLock()
+        api = api_of(self.config)
+        pause = 0.0 if urlsplit(api).hostname in _LOCAL else 0.1
+        self._client = Github(
+            auth=credentials(self.config), base_url=api, timeout=TIMEOUT_SECONDS, retry=None, per_page=100, lazy=True,
+            seconds_between_requests=pause, seconds_between_writes=None, user_agent="fusesearch",
+        )  # fmt: skip
+
+    def graphql(self, query: str, variables: dict[str, Any], cost: int) -> dict[str, Any]:
         """Data of ``query``; missing objects are null.
 
-        ``cost`` is its points by GitHub's formula. If the query keeps failing on GitHub's side, the variable ``first`` is
-        halved, because a page that takes GitHub more than ten seconds fails every time.
-
-        Raises :class:`Stopped` if budget or ``max_wait`` forbid it, :class:`InfrastructureError` after too many failures,
-        :class:`DataError` if GitHub rejects the query.
+        ``cost`` is its points by GitHub's formula. Raises :class:`Stopped` if budget or longest wait forbid it,
+        :class:`InfrastructureError` after too many failures, :class:`DataError` if GitHub rejects the query.
         """
         from github import GithubException
 
-        sent = dict(variables)
-
-        def ask(account: Account) -> dict[str, Any]:
+        def ask() -> dict[str, Any]:
             try:
-                headers, body = account.client.requester.graphql_query(query, sent)
+                headers, body = self._client.requester.graphql_query(query, variables)
             except GithubException as error:  # also raised for data with errors, which may be partly usable
                 if not isinstance(error.data, dict) or "errors" not in error.data:
                     raise
                 headers, body = error.headers or {}, error.data
-            account.note(headers)
             data = data_of(body, headers)
             self.spent.graphql += 1
             self.spent.points += int((data.get("rateLimit") or {}).get("cost", cost))
             return data
 
-        def smaller() -> None:
-            if sent.get("first", 0) > MIN_PAGE:
-                sent["first"] = max(MIN_PAGE, sent["first"] // 2)
-
-        return Answer(self._answer("graphql", cost, ask, smaller), sent.get("first"))
+        return self._answer(ask, cost)
 
     def etag(self, path: str, known: str | None) -> str | None:
         """The ETag of a REST listing: ``known`` if the listing has not changed, which costs no points.
@@ -123,70 +163,50 @@ class Api:
         Raises :class:`Gone` for a missing resource.
         """
 
-        def ask(account: Account) -> str | None:
+        def ask() -> str | None:
             sent = {"If-None-Match": known} if known else None
-            headers, rows = account.client.requester.requestJsonAndCheck("GET", path, headers=sent)
-            account.note(headers)
+            headers, rows = self._client.requester.requestJsonAndCheck("GET", path, headers=sent)
             unchanged = rows is None and known is not None and "etag" in headers
             if not unchanged and not isinstance(rows, list):
                 raise Unanswered("the answer is not a list")
             self.spent.rest += 1
             return known if unchanged else headers.get("etag")
 
-        return self._answer("core", 1, ask)
+        return self._answer(ask, 0)
 
-    def _answer(self, resource: str, cost: int, ask: Callable[[Account], T], smaller: Callable[[], None] = lambda: None) -> T:
-        """The answer of ``ask``, which is repeated with other accounts, after waits, and after ``smaller()``."""
+    def _answer(self, ask: Callable[[], T], cost: int) -> T:
+        """The answer of ``ask``, tried again after failures and rate limits. A failure may have cost its points all the same."""
+        failures = 0
         with self._lock:
-            retries: Any = self._retries
-            self._cost = cost if resource == "graphql" else 0
             while True:
-                self._keep_to_budget()
-                account = self._choose(resource, cost)
+                if cost and self.spent.points + cost > BUDGET:
+                    raise Stopped(f"the budget of {BUDGET:,} points a run does not allow {cost} more")
                 try:
-                    return ask(account)
+                    return ask()
                 except Exception as error:  # PyGithub, requests, urllib3 and json each raise their own
                     failure = meaning(error)
-                log.debug("%s: %r", account.name, failure)
-                self.spent.failed += not isinstance(failure, Unanswered)  # PyGithub's retries count those
+                log.debug("GitHub: %r", failure)
+                self.spent.failed += 1
                 match failure:
                     case Unanswered():
-                        retries = retries.increment(error=failure)
-                        if len(retries.history) % 2 == 0:
-                            smaller()
-                        retries.sleep()
+                        failures += 1
+                        self.spent.points += cost
+                        if failures == TRIES:
+                            said = f"GitHub failed {failures} times in a row ({failure})"
+                            raise InfrastructureError(f"{said}: run the same command again")
+                        pause = min(MAX_PAUSE_SECONDS, PAUSE_SECONDS * 2 ** (failures - 1))
+                        self._pause(pause * random.uniform(0.5, 1.0), "GitHub failed, trying again")
                     case Limited():
-                        account.limit(failure.headers, failure.seconds, resource, cost)
+                        seconds = failure.seconds(self.clock())
+                        if seconds > MAX_WAIT_SECONDS:
+                            raise Stopped(
+                                f"GitHub's rate limit needs a wait of {seconds:.0f} s, longer than {MAX_WAIT_SECONDS:.0f}"
+                            )
+                        self._pause(seconds, "waiting for GitHub's rate limit")
                     case Rejected():
-                        if len(self.accounts) == 1:
-                            raise ConfigError(f"mine.github: GitHub does not accept the credentials ({failure})")
-                        log.warning("GitHub does not accept %s: continuing without it", account.name)
-                        self.accounts.remove(account)
+                        raise ConfigError(f"mine.github: GitHub does not accept the credentials ({failure})")
                     case _:
                         raise failure from None
-
-    def _failed(self) -> None:
-        """Count a failed request, which may have cost its points all the same."""
-        self.spent.failed += 1
-        self.spent.points += self._cost
-        self._keep_to_budget()
-
-    def _keep_to_budget(self) -> None:
-        budget = self.config.budget
-        if budget is not None and self._cost and self.spent.points + self._cost > budget:
-            raise Stopped(f"the budget of {budget} points (mine.github.budget) does not allow {self._cost} more")
-
-    def _choose(self, resource: str, cost: int) -> Account:
-        """The account with the most points of those that are ready first; waits until it is ready."""
-        while True:
-            ready = {account.name: account.ready_in(resource, cost) for account in self.accounts}
-            account = min(self.accounts, key=lambda one: (ready[one.name], -one.remaining.get(resource, math.inf)))
-            seconds = ready[account.name]
-            if seconds == 0:
-                return account
-            if seconds > self.config.max_wait:
-                raise Stopped(f"GitHub's rate limit needs a wait of {seconds:.0f} s, longer than mine.github.max_wait")
-            self._pause(seconds, "waiting for GitHub's rate limit")
 
     def _pause(self, seconds: float, reason: str) -> None:
         started = time.monotonic()

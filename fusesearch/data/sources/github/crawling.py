@@ -29,7 +29,7 @@ from fusesearch.data.sources.github.failures import Gone
 from fusesearch.data.sources.github.pairing import Paired, pair, screen
 from fusesearch.data.sources.github.parsing import parse_pull
 from fusesearch.data.sources.github.selection import Facts
-from fusesearch.data.sources.mirrors import Mirror
+from fusesearch.search.clones import Clone
 
 VERSION = 1
 """Part of the folder's name, so that rows of different versions are never mixed."""
@@ -134,7 +134,7 @@ class Crawl:
     config: GitHubSource
     facts: Facts
     state: RepositoryState
-    open_mirror: Callable[[], AbstractContextManager[Mirror]]
+    open_clone: Callable[[], AbstractContextManager[Clone]]
     page: int = queries.PAGE
 
     listing = "pulls"
@@ -153,12 +153,12 @@ class Crawl:
 
     def pair(self, wanted: list[Any]) -> Paired:
         """The rows of candidates."""
-        return pair(self.api, self.facts, wanted, self.open_mirror, self.config.comments)
+        return pair(self.api, self.facts, wanted, self.open_clone, self.config.comments)
 
     def run(self, seen: Seen, stopping: Callable[[], bool]) -> int:
         """Read what is new; returns the number of new pairs. Ends after a chunk if ``stopping()`` is true.
 
-        Passes on errors of :class:`Api` and the mirror; everything before the last chunk is then kept.
+        Passes on errors of :class:`Api` and the clone; everything before the last chunk is then kept.
         """
         progress = self.state.progress
         if not progress.crawling and not self._begin():
@@ -199,17 +199,18 @@ class Crawl:
 
     def _page(self, chunk: Chunk) -> dict[str, Any]:
         owner, _, name = self.facts.repo.partition("/")
+        cost = queries.page_cost(self.connections, self.page)
         variables = {"owner": owner, "name": name, "first": self.page, "after": chunk.cursor}
         try:
-            answer = self.api.graphql(self.query, variables, queries.page_cost(self.connections, self.page))
+            data = self.api.graphql(self.query, variables, cost)
         except DataError:
             if chunk.cursor is None:
                 raise
-            answer = self.api.graphql(self.query, variables | {"after": None}, queries.page_cost(self.connections, self.page))
-        repository = answer.data.get("repository")
+            data = self.api.graphql(self.query, variables | {"after": None}, cost)
+        repository = data.get("repository")
         if not isinstance(repository, dict):
             raise Gone("the repository is gone, or the token may not see it")
-        self.page = min(queries.PAGE, 2 * (answer.first or self.page)) if answer.first != self.page else queries.PAGE
+        self.page = queries.PAGE
         return repository.get(self.connection) or {}
 
     def _take(self, chunk: Chunk, page: dict[str, Any]) -> None:

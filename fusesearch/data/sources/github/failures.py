@@ -1,4 +1,4 @@
-"""Failed requests to GitHub: how PyGithub repeats them, and the meaning of those it does not repeat.
+"""What failed requests to GitHub mean.
 
 GitHub reports the same problem in several ways. A rate limit is status 403 or 429, or status 200 with a GraphQL error; a
 query that took too long is 502, or 200 with an error without a type; a truncated answer is not JSON.
@@ -6,25 +6,15 @@ query that took too long is 502, or 200 with an error without a type; a truncate
 
 from __future__ import annotations
 
-import random
 import re
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
 
-from fusesearch.core.config import GitHubSource
-from fusesearch.core.errors import DataError, FusesearchError, InfrastructureError
-
-if TYPE_CHECKING:
-    from github import GithubRetry
+from fusesearch.core.errors import DataError, FusesearchError
 
 SECONDARY_SECONDS = 60.0
 """How long GitHub asks clients to wait after a secondary limit without ``Retry-After``."""
-
-MAX_PAUSE_SECONDS = 120.0
-
-_LIMITS = [403, 429]
-_REPEATED = [*_LIMITS, 500, 503]
-"""Statuses that PyGithub repeats. 502 and 504 may mean that a query is too heavy: they are for the client."""
 
 _PARTIAL = {"NOT_FOUND", "FORBIDDEN"}
 _OWN_FAULT = {"INVALID_CURSOR_ARGUMENTS", "MAX_NODE_LIMIT_EXCEEDED", "undefinedField", "argumentLiteralsIncompatible"}
@@ -52,45 +42,20 @@ class Unanswered(Failure):
 
 
 class Limited(Failure):
-    """A rate limit. ``headers`` may say until when; without them the wait is ``seconds``."""
+    """A rate limit. ``headers`` say until when, if GitHub names a time."""
 
-    def __init__(self, message: str, headers: Mapping[str, Any], seconds: float | None = None) -> None:
+    def __init__(self, message: str, headers: Mapping[str, Any]) -> None:
         super().__init__(message)
-        self.headers, self.seconds = headers, seconds or SECONDARY_SECONDS
+        self.headers = headers
 
-
-def retries_of(config: GitHubSource, failed: Callable[[], None], pause: Callable[[float], None]) -> GithubRetry:
-    """PyGithub's retries. They end with :class:`Limited` at a rate limit, because another account may have points left.
-
-    ``failed()`` is called for each failed request, ``pause(seconds)`` waits before the next one. The last failure is an
-    :class:`InfrastructureError`.
-    """
-    from github import GithubRetry
-    from urllib3.exceptions import MaxRetryError
-
-    class Retries(GithubRetry):
-        def increment(self, *arguments: Any, **named: Any) -> GithubRetry:  # type: ignore[override]
-            limited = getattr(named.get("response"), "status", None) in _LIMITS
-            if not limited:
-                failed()
-            try:  # a limit does not count as a try
-                before = self.new(total=config.retries + 1) if limited else self
-                return cast("GithubRetry", GithubRetry.increment(before, *arguments, **named))
-            except MaxRetryError as error:
-                reason = f"GitHub failed {len(self.history) + 1} times in a row ({_short(error.reason)})"
-                raise InfrastructureError(f"{reason}: run the same command again") from None
-
-        def get_backoff_time(self) -> float:
-            pause = min(MAX_PAUSE_SECONDS, config.retry_seconds * 2 ** (len(self.history) - 1))
-            return pause * random.uniform(0.5, 1.0)
-
-        def sleep(self, response: Any = None) -> None:
-            after = self.get_retry_after(response) if response is not None else None
-            if response is not None and response.status in _LIMITS:
-                raise Limited(f"status {response.status}", response.headers, after)
-            pause(after or self.get_backoff_time())
-
-    return Retries(total=config.retries, status_forcelist=_REPEATED)
+    def seconds(self, now: float) -> float:
+        """How long to wait: as the headers ask, until the reset if nothing is left, else :data:`SECONDARY_SECONDS`."""
+        with suppress(KeyError, ValueError):
+            return float(self.headers["retry-after"])
+        with suppress(KeyError, ValueError):
+            if float(self.headers["x-ratelimit-remaining"]) == 0:
+                return max(0.0, float(self.headers["x-ratelimit-reset"]) + 1 - now)  # given in whole seconds
+        return SECONDARY_SECONDS
 
 
 def meaning(error: Exception) -> Exception:
@@ -104,7 +69,8 @@ def meaning(error: Exception) -> Exception:
     headers = {key.lower(): value for key, value in (error.headers or {}).items()}
     message = _short(error.data.get("message") if isinstance(error.data, dict) else error.data) or "no reason given"
     summary = f"{error.status}, {message}"
-    if error.status in _LIMITS and (_LIMITED.search(message) or str(headers.get("x-ratelimit-remaining")) == "0"):
+    limited = _LIMITED.search(message) or str(headers.get("x-ratelimit-remaining")) == "0" or "retry-after" in headers
+    if error.status == 429 or (error.status == 403 and limited):
         return Limited(summary, headers)
     if error.status == 401:
         return Rejected(summary)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,7 +16,7 @@ from fusesearch.data.sources.github.client import Api
 from fusesearch.data.sources.github.parsing import MAX_FILES, IssueText, Pull, issue_before
 from fusesearch.data.sources.github.selection import Facts
 from fusesearch.data.sources.history import Change
-from fusesearch.data.sources.mirrors import Mirror
+from fusesearch.search.clones import Clone
 
 DROPS = {
     "before_since": "merged before mine.github.since",
@@ -34,7 +34,7 @@ DROPS = {
 }
 """Why a merged pull request does not become a raw pair."""
 
-OpenMirror = Callable[[], AbstractContextManager[Mirror]]
+OpenClone = Callable[[], AbstractContextManager[Clone]]
 
 
 @dataclass
@@ -67,18 +67,18 @@ def screen(pull: Pull, since: datetime | None) -> str | None:
     return next((reason for reason, holds in tests.items() if holds), None)
 
 
-def pair(api: Api, facts: Facts, pulls: Sequence[Pull], open_mirror: OpenMirror, comments: bool) -> Paired:
+def pair(api: Api, facts: Facts, pulls: Sequence[Pull], open_clone: OpenClone, comments: bool) -> Paired:
     """Pairs of pull requests that passed :func:`screen`."""
     done = Paired()
-    issues = {pull.number: texts for pull, texts in _texts(api, facts.repo, pulls, done.reasons)}
+    issues = _texts(api, facts.repo, pulls, done.reasons)
     wanted = [pull for pull in pulls if pull.number in issues]
     if not wanted:
         return done
-    with open_mirror() as mirror:
-        spans = _spans(mirror, wanted, done.reasons)
+    with open_clone() as clone:
+        spans = _spans(clone, wanted, done.reasons)
         blobs = {blob for span in spans.values() for change in span.changes for blob in (change.old, change.new)}
-        mirror.have_blobs((commit for span in spans.values() for commit in (span.base, span.end)), blobs)
-        patches = history.patches(mirror.git_dir, [(span.base, span.end) for span in spans.values()])
+        clone.have_blobs((commit for span in spans.values() for commit in (span.base, span.end)), blobs)
+        patches = history.patches(clone.git_dir, [(span.base, span.end) for span in spans.values()])
     for pull in wanted:
         if span := spans.get(pull.number):
             if (span.base, span.end) in patches:
@@ -89,28 +89,27 @@ def pair(api: Api, facts: Facts, pulls: Sequence[Pull], open_mirror: OpenMirror,
     return done
 
 
-def _texts(api: Api, repo: str, pulls: Sequence[Pull], reasons: dict[int, str]) -> Iterable[tuple[Pull, list[IssueText]]]:
-    """Yield pull requests with the earlier texts of their issues; record reasons for the others."""
+def _texts(api: Api, repo: str, pulls: Sequence[Pull], reasons: dict[int, str]) -> dict[int, list[IssueText]]:
+    """The earlier texts of the issues of pull requests, by number; records reasons for those without."""
     issues = _issues(api, repo, pulls)
+    found: dict[int, list[IssueText]] = {}
     for pull in pulls:
-        texts, reason = _usable([issues[key] for key in pull.issue_ids or pull.links if key in issues], pull)
-        if texts:
-            yield pull, texts
-        elif reason == "issue_gone" and not pull.issue_ids and all(name != repo for name, _ in pull.links):
-            reasons[pull.number] = "no_issue"
+        closed = [issues[key] for key in pull.issue_ids or pull.links if key in issues]
+        nodes = [node for node in closed if node.get("__typename") == "Issue"]
+        texts = [text for node in nodes if (text := issue_before(node, pull.first_commit))]
+        earlier = {(text.repo, text.number): text for text in texts if text.created <= pull.merged}
+        if closed and not nodes:
+            reasons[pull.number] = "issue_is_pull"
+        elif not nodes:
+            elsewhere = not pull.issue_ids and all(name != repo for name, _ in pull.links)
+            reasons[pull.number] = "no_issue" if elsewhere else "issue_gone"
+        elif len(texts) < len(nodes):
+            reasons[pull.number] = "issue_text_unknown"
+        elif not earlier:
+            reasons[pull.number] = "issue_after_merge"
         else:
-            reasons[pull.number] = reason
-
-
-def _usable(found: list[dict[str, Any]], pull: Pull) -> tuple[list[IssueText], str]:
-    issues = [node for node in found if node.get("__typename") == "Issue"]
-    if not issues:
-        return [], "issue_is_pull" if found else "issue_gone"
-    texts = [text for node in issues if (text := issue_before(node, pull.first_commit))]
-    if len(texts) < len(issues):
-        return [], "issue_text_unknown"
-    earlier = {(text.repo, text.number): text for text in texts if text.created <= pull.merged}
-    return [earlier[key] for key in sorted(earlier)], "issue_after_merge"
+            found[pull.number] = [earlier[key] for key in sorted(earlier)]
+    return found
 
 
 def _issues(api: Api, repo: str, pulls: Sequence[Pull]) -> dict[str | tuple[str, int], dict[str, Any]]:
@@ -121,7 +120,7 @@ def _issues(api: Api, repo: str, pulls: Sequence[Pull]) -> dict[str | tuple[str,
         part = asked[start : start + queries.DETAILS]
         ids = [key for key in part if isinstance(key, str)]
         links = [key for key in part if isinstance(key, tuple)]
-        data = api.graphql(*queries.details(ids, links)).data
+        data = api.graphql(*queries.details(ids, links))
         issues |= {key: node for key, node in zip(ids, data.get("nodes") or [], strict=False) if isinstance(node, dict)}
         for number, link in enumerate(links):
             found = data.get(f"i{number}") or {}
@@ -131,12 +130,12 @@ def _issues(api: Api, repo: str, pulls: Sequence[Pull]) -> dict[str | tuple[str,
     return issues
 
 
-def _spans(mirror: Mirror, pulls: Sequence[Pull], reasons: dict[int, str]) -> dict[int, Span]:
+def _spans(clone: Clone, pulls: Sequence[Pull], reasons: dict[int, str]) -> dict[int, Span]:
     """The commits of each pull request: those of the merge if its files fit, else those of its own branch."""
-    gone = mirror.have_commits(pull.merge for pull in pulls)
+    gone = clone.have_commits(pull.merge for pull in pulls)
     present = [pull.merge for pull in pulls if pull.merge not in gone]
-    parents = {commit.id: commit.parents for commit in history.commits(mirror.git_dir, present).values()}
-    before = history.resolve(mirror.git_dir, (f"{pull.merge}~{pull.commits}" for pull in pulls if parents.get(pull.merge)))
+    parents = {commit.id: commit.parents for commit in history.commits(clone.git_dir, present).values()}
+    before = history.resolve(clone.git_dir, (f"{pull.merge}~{pull.commits}" for pull in pulls if parents.get(pull.merge)))
     options: dict[int, list[tuple[str, str, str]]] = {}
     for pull in pulls:
         above = parents.get(pull.merge, ())
@@ -144,27 +143,27 @@ def _spans(mirror: Mirror, pulls: Sequence[Pull], reasons: dict[int, str]) -> di
         start = before.get(f"{pull.merge}~{pull.commits}")
         if len(above) == 1 and pull.commits > 1 and start:
             options[pull.number].append((start, pull.merge, "rebase"))
-    spans = _fitting(mirror, pulls, options)
+    spans = _fitting(clone, pulls, options)
     unmatched = [pull for pull in pulls if pull.number not in spans]
-    own = {pull.number: _own_branch(mirror, pull) for pull in unmatched}
-    spans |= _fitting(mirror, unmatched, own)
+    own = {pull.number: _own_branch(clone, pull) for pull in unmatched}
+    spans |= _fitting(clone, unmatched, own)
     for pull in unmatched:
         if pull.number not in spans:
             reasons[pull.number] = "diff_differs" if options[pull.number] or own[pull.number] else "commit_gone"
     return spans
 
 
-def _own_branch(mirror: Mirror, pull: Pull) -> list[tuple[str, str, str]]:
+def _own_branch(clone: Clone, pull: Pull) -> list[tuple[str, str, str]]:
     """The pull request's own branch since its fork point, for history that was rewritten after the merge."""
-    if not pull.base or not pull.head or mirror.have_commits([pull.base, pull.head]):
+    if not pull.base or not pull.head or clone.have_commits([pull.base, pull.head]):
         return []
-    fork = history.merge_base(mirror.git_dir, pull.base, pull.head)
+    fork = history.merge_base(clone.git_dir, pull.base, pull.head)
     return [(fork, pull.head, "head")] if fork else []
 
 
-def _fitting(mirror: Mirror, pulls: Sequence[Pull], options: dict[int, list[tuple[str, str, str]]]) -> dict[int, Span]:
+def _fitting(clone: Clone, pulls: Sequence[Pull], options: dict[int, list[tuple[str, str, str]]]) -> dict[int, Span]:
     """The first option of each pull request that changes the files GitHub lists."""
-    found = history.changes(mirror.git_dir, [(base, end) for several in options.values() for base, end, _ in several])
+    found = history.changes(clone.git_dir, [(base, end) for several in options.values() for base, end, _ in several])
     spans: dict[int, Span] = {}
     for pull in pulls:
         for base, end, kind in options[pull.number]:
@@ -183,22 +182,7 @@ def _fits(pull: Pull, found: Sequence[Change]) -> bool:
 
 def _instance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span, patches: tuple[str, str], comments: bool) -> Instance:
     discussion = [comment for text in texts for comment in text.comments]
-    statement = "\n\n".join([*(text.text for text in texts), *(discussion if comments else [])])
-    return Instance(
-        instance_id=f"{flat_name(facts.repo)}-{pull.number}",
-        repo=facts.repo,
-        base_commit=span.base,
-        problem_statement=statement,
-        patch=patches[0],
-        provenance=_provenance(facts, pull, texts, span),
-        test_patch=patches[1],
-        hints_text="\n\n".join(discussion),
-        created_at=pull.created.isoformat(),
-    )
-
-
-def _provenance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span) -> dict[str, Any]:
-    return {
+    provenance = {
         "source": "github",
         "repo_id": facts.id,
         "renamed_from": facts.asked if facts.asked.casefold() != facts.repo.casefold() else None,
@@ -221,3 +205,14 @@ def _provenance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span) ->
         "author": pull.author,
         "bot": pull.bot or any(text.bot for text in texts),
     }
+    return Instance(
+        instance_id=f"{flat_name(facts.repo)}-{pull.number}",
+        repo=facts.repo,
+        base_commit=span.base,
+        problem_statement="\n\n".join([*(text.text for text in texts), *(discussion if comments else [])]),
+        patch=patches[0],
+        provenance=provenance,
+        test_patch=patches[1],
+        hints_text="\n\n".join(discussion),
+        created_at=pull.created.isoformat(),
+    )

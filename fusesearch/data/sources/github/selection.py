@@ -75,7 +75,9 @@ def select(api: Api, config: GitHubSource, benchmarks: Iterable[str] = ()) -> Se
     found = _search(api, criteria) if criteria else _look_up(api, config.repositories, skipped)
     limit = (criteria.max_repositories if criteria else None) or 10**9
     for facts in found:
-        reason = _refused(facts, barred) or (unfit(facts, criteria) if criteria else None)
+        names = {name.casefold() for name in (facts.repo, facts.asked, facts.parent) if name}
+        reason = "disabled" if facts.hidden else "benchmark or excluded" if names & barred else None
+        reason = reason or (unfit(facts, criteria) if criteria else None)
         if reason:
             skipped[facts.asked] = reason
         else:
@@ -87,10 +89,10 @@ def select(api: Api, config: GitHubSource, benchmarks: Iterable[str] = ()) -> Se
 
 def effective(config: GitHubSource) -> Criteria:
     """The criteria of the params over those of the preset."""
-    if config.preset is None and not config.criteria.model_fields_set:
+    if config.preset is None and not config.criteria:
         raise ConfigError("mine.github: name repositories, a preset (fusesearch, tooltrain) or criteria")
     base = PRESETS[config.preset] if config.preset else Criteria()
-    return base.model_copy(update={name: getattr(config.criteria, name) for name in config.criteria.model_fields_set})
+    return base.model_copy(update=Criteria.model_validate(config.criteria).model_dump(exclude_unset=True))
 
 
 def unfit(facts: Facts, criteria: Criteria) -> str | None:
@@ -108,17 +110,10 @@ def unfit(facts: Facts, criteria: Criteria) -> str | None:
     return next((name for name, met in tests.items() if not met), None)
 
 
-def _refused(facts: Facts, barred: set[str]) -> str | None:
-    if facts.hidden:
-        return "disabled"
-    names = {facts.repo, facts.asked, *([facts.parent] if facts.parent else [])}
-    return "benchmark or excluded" if {name.casefold() for name in names} & barred else None
-
-
 def _look_up(api: Api, names: list[str], skipped: dict[str, str]) -> Iterator[Facts]:
     for start in range(0, len(names), queries.LOOKUPS):
         part = names[start : start + queries.LOOKUPS]
-        data = api.graphql(*queries.lookup(part)).data
+        data = api.graphql(*queries.lookup(part))
         for number, name in enumerate(part):
             facts = _facts(data.get(f"r{number}"), name)
             if facts:
@@ -155,7 +150,7 @@ def search_text(criteria: Criteria, language: str | None, most_stars: int | None
 def _pages(api: Api, text: str) -> Iterator[Facts]:
     variables: dict[str, Any] = {"search": text, "first": queries.PAGE, "after": None}
     while True:
-        found = api.graphql(queries.SEARCH, variables, queries.page_cost(2)).data.get("search") or {}
+        found = api.graphql(queries.SEARCH, variables, queries.page_cost(2)).get("search") or {}
         for node in found.get("nodes") or []:
             if facts := _facts(node, str((node or {}).get("nameWithOwner"))):
                 yield facts

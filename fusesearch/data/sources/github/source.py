@@ -19,16 +19,16 @@ from fusesearch.core.config import GitHubSource
 from fusesearch.core.digests import digest
 from fusesearch.core.errors import ArtifactError, DataError, InfrastructureError, RepositoryError
 from fusesearch.core.storage import Progress, read_json, write_json
-from fusesearch.data.sources.base import Mined
-from fusesearch.data.sources.github import queries
-from fusesearch.data.sources.github.accounts import api_of
+from fusesearch.core.text import flat_name
+from fusesearch.data.sources.base import TRIES, Mined
+from fusesearch.data.sources.github import client, queries
 from fusesearch.data.sources.github.asked import ASKED_DROPS, DiscussionCrawl, IssueCrawl
-from fusesearch.data.sources.github.client import Api, Wait, countdown
+from fusesearch.data.sources.github.client import Api, Wait, api_of, countdown
 from fusesearch.data.sources.github.crawling import Crawl, RepositoryState
 from fusesearch.data.sources.github.failures import Gone, Stopped
 from fusesearch.data.sources.github.pairing import DROPS
 from fusesearch.data.sources.github.selection import Facts, Selection, select
-from fusesearch.data.sources.mirrors import Mirror, mirrored
+from fusesearch.search.clones import Clone, open_clone
 
 Announce = Callable[[str], None]
 States = dict[type[Crawl], RepositoryState]
@@ -59,7 +59,7 @@ class GitHub:
         self._message = ""
 
     def mine(self, repos_dir: Path, progress: Progress) -> Mined:
-        """See :class:`~fusesearch.data.sources.base.Source`. A run that ends by its budget or ``max_wait`` keeps all rows.
+        """See :class:`~fusesearch.data.sources.base.Source`. A run that ends by its budget or a long wait keeps all rows.
 
         Raises :class:`DataError` if no pair was found, :class:`InfrastructureError` if GitHub cannot be reached.
         """
@@ -89,10 +89,10 @@ class GitHub:
         if self.config.questions:
             points += sum(_pages(facts.issues) * queries.page_cost(IssueCrawl.connections) for facts in fresh) + len(states)
         most = points + sum(-(-facts.pulls // queries.DETAILS) for facts in fresh)
-        limit = f"mine.github.budget allows {self.config.budget:,}" if self.config.budget else "mine.github.budget sets no limit"
         return (
             f"GitHub: {len(states):,} repositories, {pulls:,} merged pull requests to read, {len(selection.skipped):,} "
-            f"repositories left out; {points:,} to {most:,} points ({self.api.spent.points:,} spent on the choice); {limit}"
+            f"repositories left out; {points:,} to {most:,} points ({self.api.spent.points:,} spent on the choice); a run "
+            f"may spend {client.BUDGET:,}"
         )
 
     @property
@@ -120,8 +120,8 @@ class GitHub:
             folders |= {IssueCrawl: "issues", DiscussionCrawl: "discussions"}
         return {stream: RepositoryState(self._root / folder, repo, options) for stream, folder in folders.items()}
 
-    def _mirror(self, repo: str) -> AbstractContextManager[Mirror]:
-        return mirrored(self.config.clone_url.replace("{repo}", repo), self._root)
+    def _clone(self, repo: str) -> AbstractContextManager[Clone]:
+        return open_clone(self.config.clone_url.replace("{repo}", repo), self._root, TRIES)
 
     def _crawl_all(self, chosen: list[Facts], states: dict[str, States], progress: Progress) -> None:
         total, lock = sum(facts.pulls for facts in chosen), threading.Lock()
@@ -148,7 +148,7 @@ class GitHub:
         try:
             for stream, state in states.items():
                 with state:
-                    crawl = stream(self.api, self.config, facts, state, partial(self._mirror, facts.repo))
+                    crawl = stream(self.api, self.config, facts, state, partial(self._clone, facts.repo))
                     before = len(state.pairs)
                     try:
                         crawl.run(seen if stream is Crawl else lambda count: None, self._stopping.is_set)
@@ -168,8 +168,8 @@ class GitHub:
         def publish(facts: Facts) -> None:
             commits = {instance.base_commit for state in states[facts.repo].values() for instance in state.instances()}
             if commits:
-                with self._mirror(facts.repo) as mirror:
-                    mirror.publish(facts.repo, repos_dir, commits)
+                with self._clone(facts.repo) as clone:
+                    clone.publish(repos_dir / f"{flat_name(facts.repo)}.git", commits)
 
         with ThreadPoolExecutor(self.workers, thread_name_prefix="publish") as pool:
             list(pool.map(publish, chosen))

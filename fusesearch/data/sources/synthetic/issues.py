@@ -1,19 +1,31 @@
-"""Issue texts: what a user saw, in a user's words.
+"""Turns what a reproducer did into a user's report: imports, statements, output, traceback, in a user's words.
 
-All facts come from running the reproducer: statements, output, expected output, traceback. The wording, one of the
+All facts come from running the reproducer. The wording, one of the
 templates in ``issues.json``, depends on the instance's key alone.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
+import contextlib
 import hashlib
-from collections.abc import Sequence
+import linecache
+import os
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from fusesearch.core.storage import read_json
+from fusesearch.data.sources.synthetic import doctests
+from fusesearch.data.sources.synthetic.corpus import CONVENTIONAL, Corpus, Function, shortened
+from fusesearch.data.sources.synthetic.recording import Unit
 
+MAX_FRAMES = 3
+MAX_CODE_CHARS = 90
 MAX_ISSUE_CHARS = 900
 MAX_SHOWN_CHARS = 240
 _TITLE_CHARS = 44
@@ -29,21 +41,12 @@ _WRAPPERS = {
 
 
 @dataclass(frozen=True)
-class TracebackEntry:
-    """One printed frame: ``path`` relative to the repository or the installation, ``code`` the line's text."""
-
-    path: str
-    line: int
-    name: str
-    code: str
-
-
-@dataclass(frozen=True)
 class Symptom:
     """What happened. ``statements`` end with the one that went wrong.
 
     ``exception`` is the type raised, if any, with ``message``; ``promised`` is the exception that the documentation shows
-    (``Type: message``), if any. Otherwise ``want`` is the documented output and ``got`` the real one.
+    (``Type: message``), if any. Otherwise ``want`` is the documented output and ``got`` the real one. ``traceback`` are the
+    printed lines of its frames, with paths relative to the repository or the installation.
     """
 
     imports: tuple[str, ...]
@@ -53,12 +56,116 @@ class Symptom:
     exception: str | None = None
     message: str = ""
     promised: str = ""
-    traceback: tuple[TracebackEntry, ...] = ()
+    traceback: tuple[str, ...] = ()
 
     @property
     def promised_type(self) -> str:
         """Name of the promised exception."""
         return self.promised.split(":")[0].strip().split(".")[-1]
+
+
+@dataclass(frozen=True)
+class Mutated:
+    """The mutated file: its text, and how many lines it has more than the original."""
+
+    function: Function
+    text: str
+    lines_added: int
+
+
+def symptom_of(unit: Unit, outcomes: Sequence[doctests.Outcome], mutated: Mutated, corpus: Corpus) -> Symptom:
+    """What a user saw: the statements up to the one that went wrong, and its result."""
+    run, outcome = unit.examples[: len(outcomes)], outcomes[-1]
+    promised = run[-1].exception
+    return Symptom(
+        imports=tuple(imports_of(unit.module, run)),
+        statements=tuple(example.shown for example in run),
+        want="" if promised else run[-1].want,
+        got="" if outcome.exception else outcome.got,
+        exception=outcome.exception,
+        message=outcome.message,
+        promised=(promised or "").strip().split("\n")[0],
+        traceback=tuple(_frames(outcome, mutated, corpus)),
+    )
+
+
+def is_trivial(example: doctests.Example, outcome: doctests.Outcome) -> bool:
+    """Whether outputs differ only in the order of a set or dict or in a float's last digits: not a fair report."""
+    if outcome.exception or example.exception:
+        return False
+    want, got = example.want.split(), outcome.got.split()
+    if want == got or ("{" in example.want and sorted(example.want) == sorted(outcome.got)):
+        return True
+    return len(want) == len(got) and all(a == b or _close(a, b) for a, b in zip(want, got, strict=True))
+
+
+def _close(first: str, second: str) -> bool:
+    with contextlib.suppress(ValueError):
+        a, b = float(first.strip("[](),;")), float(second.strip("[](),;"))
+        return abs(a - b) <= 1e-6 * max(abs(a), abs(b))
+    return False
+
+
+def imports_of(module: str, examples: Sequence[doctests.Example]) -> Iterator[str]:
+    """Imports of the names that the statements take from their docstring's module."""
+    tree = ast.parse("\n".join(example.source for example in examples))
+    bound = doctests.bound_names(tree)
+    if "*" in bound:
+        return
+    names = vars(sys.modules[module])
+    homes: dict[str, list[str]] = {}
+    for name in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - bound - set(CONVENTIONAL)):
+        if name not in names or name.startswith("__") or hasattr(builtins, name):
+            continue
+        if isinstance(names[name], ModuleType):
+            real = names[name].__name__
+            yield f"import {real}" if real == name else f"import {real} as {name}"
+        else:
+            homes.setdefault(_home(name, names[name], module), []).append(name)
+    yield from (f"from {home} import {', '.join(names)}" for home, names in homes.items())
+
+
+def _home(name: str, thing: Any, module: str) -> str:
+    """Where a user would import the thing from: the outermost package that has it."""
+    parents = [".".join(module.split(".")[:count]) for count in range(1, module.count(".") + 2)]
+    home = next((parent for parent in parents if getattr(sys.modules.get(parent), name, None) is thing), module)
+    origin = getattr(thing, "__module__", None)
+    if home == module and isinstance(origin, str) and getattr(sys.modules.get(origin), name, None) is thing:
+        home = origin
+    return home
+
+
+def _frames(outcome: doctests.Outcome, mutated: Mutated, corpus: Corpus) -> Iterator[str]:
+    """Lines of the last frames; if none of them is in the repository, the last one that is comes first."""
+    frames = list(outcome.frames)
+    tail = frames[-MAX_FRAMES:]
+    inside = [frame for frame in frames if frame.filename in corpus.paths]
+    if inside and not any(frame.filename in corpus.paths for frame in tail):
+        tail = [inside[-1], *frames[-MAX_FRAMES + 1 :]]
+    for frame in tail:
+        yield from _entry(frame, mutated, corpus)
+
+
+def _entry(frame: doctests.Frame, mutated: Mutated, corpus: Corpus) -> Iterator[str]:
+    path, line = corpus.paths.get(frame.filename), frame.line
+    if path is not None and path == mutated.function.path:
+        if line > mutated.function.end and frame.name != mutated.function.name.split(".")[-1]:
+            line += mutated.lines_added
+        code = "".join(mutated.text.split("\n")[line - 1 : line])
+        line = shortened(mutated.text).line(line)
+    else:
+        code = linecache.getline(frame.filename, line)
+        line = corpus.committed(path).line(line) if path else line
+    yield f'  File "{path or _installed_path(frame.filename)}", line {line}, in {frame.name}'
+    if 0 < len(code.strip()) <= MAX_CODE_CHARS:
+        yield f"    {code.strip()}"
+
+
+def _installed_path(filename: str) -> str:
+    for base in sorted(sys.path, key=len, reverse=True):
+        if base and filename.startswith(base.rstrip("/") + "/"):
+            return filename[len(base.rstrip("/")) + 1 :]
+    return os.path.basename(filename)
 
 
 def write_issue(symptom: Symptom, package: str, key: str) -> str | None:
@@ -135,11 +242,7 @@ def _shape(text: str) -> str:
 
 
 def _traceback(symptom: Symptom) -> str:
-    lines = ["Traceback (most recent call last):"] if symptom.traceback else []
-    for entry in symptom.traceback:
-        lines.append(f'  File "{entry.path}", line {entry.line}, in {entry.name}')
-        if entry.code:
-            lines.append(f"    {entry.code}")
+    lines = ["Traceback (most recent call last):", *symptom.traceback] if symptom.traceback else []
     message = symptom.message.strip().split("\n")[0][:_MESSAGE_CHARS]
     return "\n".join([*lines, f"{symptom.exception}: {message}" if message else symptom.exception or ""])
 

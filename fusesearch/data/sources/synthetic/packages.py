@@ -1,9 +1,8 @@
 """Installed packages as repositories: their files and the files' names.
 
-A package of ``mine.packages`` is an import name (``sympy.ntheory``, ``toolz``), a named group of modules
-(``cpython/stdlib=statistics,difflib``) or a folder (``./src/mypackage``), which need not be installed. A package leaves
-out subpackages that are listed themselves, so that every function belongs to one repository. This module imports none of
-the packages.
+A package of ``mine.packages`` is an import name (``sympy.ntheory``, ``toolz``) or a folder (``./src/mypackage``), which need not
+be installed; or a file (``.txt``) names packages, one a line. A package leaves out subpackages that are listed themselves, so
+that every function belongs to one repository. This module imports none of the packages.
 """
 
 from __future__ import annotations
@@ -13,12 +12,13 @@ import importlib.metadata
 import importlib.util
 import platform
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.core.storage import read_text
 from fusesearch.core.text import flat_name
 
 MAX_SOURCE_BYTES = 1_000_000
@@ -44,7 +44,7 @@ class Package:
     """
 
     repo: str
-    modules: tuple[str, ...]
+    module: str
     without: tuple[str, ...] = ()
     root: Path | None = None
 
@@ -62,7 +62,7 @@ class Package:
     def title(self) -> str:
         """Distribution and version as people write them: ``sympy 1.14.0``, ``Python 3.11.7``; only the name for a folder."""
         if self.root is not None:
-            return self.modules[0]
+            return self.module
         return f"{'Python' if self.owner == 'cpython' else self.owner} {self.version}"
 
     @property
@@ -80,10 +80,9 @@ class Package:
 
 
 def parse_packages(entries: Sequence[str]) -> list[Package]:
-    """Packages in the order given. Raises :class:`ConfigError` on a malformed or repeated entry."""
-    names = [entry.strip() for entry in entries]
-    listed = [name for name in names if "=" not in name]
-    packages = [_parse(name, listed) for name in names]
+    """Packages in the order given. Raises :class:`ConfigError` on a malformed or repeated entry, or for a missing file."""
+    names = [name for entry in entries for name in (_listed(Path(entry)) if entry.endswith(".txt") else [entry.strip()])]
+    packages = [_parse(name, names) for name in names]
     repos = [package.repo for package in packages]
     for repo in repos:
         if repos.count(repo) > 1:
@@ -91,19 +90,21 @@ def parse_packages(entries: Sequence[str]) -> list[Package]:
     return packages
 
 
+def _listed(path: Path) -> list[str]:
+    """The entries of a file, without blank lines and comments."""
+    try:
+        lines = [line.partition("#")[0].strip() for line in read_text(path).splitlines()]
+    except DataError as error:
+        raise ConfigError(f"mine.packages: {error}") from None
+    return [line for line in lines if line]
+
+
 def _parse(entry: str, listed: Sequence[str]) -> Package:
-    if "=" not in entry and ("/" in entry or entry.startswith((".", "~"))):
+    if "/" in entry or entry.startswith((".", "~")):
         return _folder(entry)
-    repo, separator, names = entry.rpartition("=")
-    modules = tuple(name.strip() for name in names.split(",")) if separator else (entry,)
-    if not all(part.isidentifier() for module in modules for part in module.split(".")):
-        raise ConfigError(f"mine.packages: {entry!r} is not an import name, a folder or owner/name=module,module")
-    if separator:
-        if repo.count("/") != 1 or not all(repo.split("/")):
-            raise ConfigError(f"mine.packages: {entry!r}: the part before = must be owner/name")
-        return Package(repo, modules)
-    without = tuple(name for name in listed if name.startswith(entry + "."))
-    return Package(repository_name(entry), modules, without)
+    if not all(part.isidentifier() for part in entry.split(".")):
+        raise ConfigError(f"mine.packages: {entry!r} is neither an import name nor a folder")
+    return Package(repository_name(entry), entry, tuple(name for name in listed if name.startswith(entry + ".")))
 
 
 def _folder(entry: str) -> Package:
@@ -119,7 +120,7 @@ def _folder(entry: str) -> Package:
     parts = folder.relative_to(root).parts
     if not all(part.isidentifier() for part in parts):
         raise ConfigError(f"mine.packages: {entry!r} cannot be imported: {'.'.join(parts)} is not an import name")
-    return Package(f"local/{'.'.join(parts)}", (".".join(parts),), (), root)
+    return Package(f"local/{'.'.join(parts)}", ".".join(parts), (), root)
 
 
 def repository_name(module: str) -> str:
@@ -133,9 +134,7 @@ def repository_name(module: str) -> str:
     return f"{owner}/{rest or top}"
 
 
-@cache
-def _distributions() -> dict[str, list[str]]:
-    return dict(importlib.metadata.packages_distributions())
+_distributions = cache(importlib.metadata.packages_distributions)
 
 
 def locate(module: str, root: Path | None = None) -> Path:
@@ -159,7 +158,18 @@ def locate(module: str, root: Path | None = None) -> Path:
 
 def files_of(package: Package) -> list[SourceFile]:
     """Files of the repository, sorted by path: Python files and small texts, without tests."""
-    found = [file for module in package.modules for file in _files(module, package.without, package.root)]
+    base = locate(package.module, package.root)
+    if base.is_file():
+        return [SourceFile(base.name, base, package.module)]
+    left_out = [base.joinpath(*name[len(package.module) + 1 :].split(".")) for name in package.without]
+    found = []
+    for real in base.rglob("*"):
+        inside = real.relative_to(base)
+        if _wanted(real, inside) and not any(real.is_relative_to(folder) for folder in left_out):
+            parts = inside.with_suffix("").parts
+            module = ".".join([package.module, *(parts[:-1] if parts[-1] == "__init__" else parts)])
+            path = f"{base.name}/{inside.as_posix()}"
+            found.append(SourceFile(path, real, module if inside.suffix == ".py" else None))
     return sorted(found, key=lambda file: file.path)
 
 
@@ -171,18 +181,6 @@ def size_of(package: Package) -> int:
         return 0
 
 
-def _files(module: str, without: Sequence[str], root: Path | None = None) -> Iterator[SourceFile]:
-    base = locate(module, root)
-    if base.is_file():
-        yield SourceFile(base.name, base, module)
-        return
-    left_out = [base.joinpath(*name[len(module) + 1 :].split(".")) for name in without]
-    for real in sorted(base.rglob("*")):
-        inside = real.relative_to(base)
-        if _wanted(real, inside) and not any(real.is_relative_to(folder) for folder in left_out):
-            yield SourceFile(f"{base.name}/{inside.as_posix()}", real, _module_name(module, inside))
-
-
 def _wanted(real: Path, inside: Path) -> bool:
     if SKIPPED_FOLDERS & set(inside.parts[:-1]) or real.is_symlink() or not real.is_file():
         return False
@@ -190,10 +188,3 @@ def _wanted(real: Path, inside: Path) -> bool:
         return False
     limit = MAX_SOURCE_BYTES if real.suffix == ".py" else MAX_TEXT_BYTES if real.suffix in TEXT_SUFFIXES else 0
     return real.stat().st_size < limit
-
-
-def _module_name(module: str, inside: Path) -> str | None:
-    if inside.suffix != ".py":
-        return None
-    parts = inside.with_suffix("").parts
-    return ".".join([module, *(parts[:-1] if parts[-1] == "__init__" else parts)])

@@ -59,7 +59,7 @@ class Watch:
             sys.settrace(None)
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> Any:
-        self._count()
+        self._count()  # a call of its own also fixes the depth at which an endless recursion ends
         return self._line if id(frame.f_code) in self._codes else None
 
     def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
@@ -115,25 +115,33 @@ class Recorder:
             raise BudgetSpent
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> Any:
-        self._count()
+        coverage = self.coverage
+        coverage.events += 1  # as in `_count`, without the call: most of what an example costs is this counting
+        if coverage.events > self._budget:
+            self._count()
         code = frame.f_code
-        if id(code) not in self._known:
-            self._known[id(code)] = (code, self.function_of(code))
-        function = self._known[id(code)][1]
+        known = self._known.get(id(code))
+        if known is None:
+            known = self._known[id(code)] = (code, self.function_of(code))
+        function = known[1]
         if function is None:
             return None
         named = code.co_name[0] != "<"
         if named:
-            hops = self.coverage.hops
+            hops = coverage.hops
             hops[function.entity] = min(self._depth, hops.get(function.entity, self._depth))
             self._depth += 1
-        return self._watch(self.coverage.lines.setdefault(function.path, set()), named)
+        return self._watch(coverage.lines.setdefault(function.path, set()), named)
 
     def _watch(self, lines: set[int], named: bool) -> Any:
+        coverage, budget = self.coverage, self._budget
+
         def local(frame: FrameType, event: str, argument: Any) -> Any:
             if event == "line":
                 lines.add(frame.f_lineno)
-                self._count()
+                coverage.events += 1
+                if coverage.events > budget:
+                    self._count()
             elif event == "return" and named:
                 self._depth -= 1
             return local

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import CodeType
 
-from fusesearch.data.sources.synthetic import doctests, issues
+from fusesearch.data.sources.synthetic import doctests
 from fusesearch.data.sources.synthetic.corpus import (
     Corpus,
     Function,
@@ -20,10 +20,10 @@ from fusesearch.data.sources.synthetic.corpus import (
     replace_function,
 )
 from fusesearch.data.sources.synthetic.edits import FunctionNode, Source
+from fusesearch.data.sources.synthetic.issues import Mutated, Symptom, is_trivial, symptom_of, write_issue
 from fusesearch.data.sources.synthetic.mutations import Mutant, mutants
 from fusesearch.data.sources.synthetic.recording import Unit, Watch
 from fusesearch.data.sources.synthetic.sandbox import Sandbox, violations
-from fusesearch.data.sources.synthetic.symptoms import Mutated, is_trivial, symptom_of
 
 KEPT_PER_FUNCTION = 3
 KEPT_PER_EXAMPLE = 3
@@ -67,7 +67,7 @@ class Finding:
     text: str
     unit: Unit
     issue: str
-    symptom: issues.Symptom
+    symptom: Symptom
 
     @property
     def hops(self) -> int:
@@ -90,7 +90,6 @@ class MutantSearch:
         self.findings: list[Finding] = []
         self.attempted: Counter[str] = Counter()
         self.kept: Counter[str] = Counter()
-        self.lost: Counter[tuple[str, str]] = Counter()
         self._used: Counter[str] = Counter()
         self._passes: dict[str, bool] = {}
         self._queue = self._targets(units)
@@ -146,7 +145,6 @@ class MutantSearch:
             finding = self._observe(target, mutant, units)
         except Dropped as reason:
             self.corpus.dropped[str(reason)] += 1
-            self.lost[mutant.kind, str(reason)] += 1
             return
         self.findings.append(finding)
         target.kept += 1
@@ -169,7 +167,7 @@ class MutantSearch:
             raise Dropped("enough exceptions")
         symptom = symptom_of(unit, outcomes, mutated, self.corpus)
         key = digest(self.seed, target.function.entity, mutant.start, mutant.replacement)
-        issue = issues.write_issue(symptom, self.corpus.package.title, key)
+        issue = write_issue(symptom, self.corpus.package.title, key)
         if issue is None:
             raise Dropped("issue too long")
         if self._first_failure(units, patch, code, other_memory=True) != (unit, outcomes):

@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+import warnings
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,50 +19,80 @@ from fusesearch.data.sources.synthetic import git_writer
 from fusesearch.data.sources.synthetic.corpus import Corpus, digest, shortened
 from fusesearch.data.sources.synthetic.mutations import KINDS
 from fusesearch.data.sources.synthetic.packages import Package
-from fusesearch.data.sources.synthetic.processes import Say, take_job
 from fusesearch.data.sources.synthetic.recording import record
-from fusesearch.data.sources.synthetic.sandbox import Sandbox
+from fusesearch.data.sources.synthetic.sandbox import Sandbox, fix_addresses, fix_random_numbers
 from fusesearch.data.sources.synthetic.search import Finding, MutantSearch
 
 if TYPE_CHECKING:
     from fusesearch.data.sources.synthetic.questions.families import Question
     from fusesearch.data.sources.synthetic.questions.making import Asked
 
+MUTANT_SECONDS = 3.0
+"""Processor seconds for the doctests of a mutant: a fallback, since the counter of events ends nearly all that do not end."""
+WALL_SECONDS = 400.0
+"""For any child, far more than it needs on a machine that is busy with other work."""
+MEMORY_MB = 2048
+"""Address space of a child beyond its start."""
+
 
 def main() -> None:
-    """Do the job, and say its result."""
-    job, say, steady = take_job()
+    """Do the job of standard input, and say its result.
+
+    Standard output is kept for messages; what the package prints is lost.
+    """
+    steady = fix_addresses()
+    fix_random_numbers()
+    job = json.loads(sys.stdin.read())
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    warnings.simplefilter("ignore")
+
+    def say(message: dict[str, Any]) -> None:
+        channel.write(json.dumps(message) + "\n")
+        channel.flush()
+
     say(mine_package(job, say, steady))
 
 
-def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[str, Any]:
-    """Do one job: ``{"row": {"repo", "instances", "table"}}`` or ``{"skipped": reason}``.
+def mine_package(job: dict[str, Any], say: Callable[[dict[str, Any]], None], steady: bool) -> dict[str, Any]:
+    """Do one job: ``{"row": {"repo", "instances", "table", "ended_by_clock", "unsteady"}}`` or ``{"skipped": reason}``.
 
     ``steady``: addresses are the same in every run.
     """
     root = Path(job["root"]) if job.get("root") else None
-    package = Package(job["repo"], tuple(job["modules"]), tuple(job["without"]), root)
+    package = Package(job["repo"], job["module"], tuple(job["without"]), root)
     if root:
         sys.path.insert(0, str(root))
     try:
         corpus = Corpus(package)
-        sandbox = Sandbox(job["seconds"], 40 * job["timeout"], job["memory_mb"])
+        sandbox = Sandbox(job["seconds"], WALL_SECONDS, MEMORY_MB)
         units = list(record(corpus, job["seed"], sandbox, docstrings=30 + 3 * max(job["keep"], job["questions"])))
-        search = MutantSearch(corpus, units, job["seed"], sandbox, job["timeout"])
+        search = MutantSearch(corpus, units, job["seed"], sandbox, MUTANT_SECONDS)
         search.run(job["keep"], job["attempts"], lambda kept: say({"kept": kept}))
         asked = None
         if job["questions"]:
             # here, since what is imported before examples run decides addresses, and those the order of some sets
             from fusesearch.data.sources.synthetic.questions.making import make_questions
 
-            asked = make_questions(corpus, units, job["seed"], sandbox, job["questions"])
+            asked = make_questions(corpus, job["seed"], sandbox, job["questions"])
             say({"kept": len(search.findings) + len(asked.questions)})
         spent = sandbox.spent()
         instances = _write(corpus, search.findings, asked, Path(job["git_dir"]))
     except FusesearchError as error:
         return {"skipped": str(error)}
-    table = _table(corpus, search, asked) | {"fixed_addresses": steady, "budget_spent": spent, "ended_by_clock": sandbox.late}
-    return {"row": {"repo": package.repo, "instances": instances, "table": table}}
+    row = {"repo": package.repo, "instances": instances, "table": _table(corpus, search, asked)}
+    return {"row": row | {"ended_by_clock": sandbox.late, "unsteady": _unsteady(corpus, sandbox, spent, steady)}}
+
+
+def _unsteady(corpus: Corpus, sandbox: Sandbox, spent: bool, steady: bool) -> str:
+    """Why the instances may depend on the machine's speed or on chance; empty if they do not."""
+    if spent or corpus.dropped["docstring not recorded in time"]:
+        return "seconds_per_repository ran out"
+    if sandbox.late:
+        return f"the clock ended examples {sandbox.late} times"
+    return "" if steady else "the system does not allow fixed addresses"
 
 
 def _write(corpus: Corpus, findings: list[Finding], asked: Asked | None, git_dir: Path) -> list[dict[str, Any]]:
@@ -134,11 +168,6 @@ def _table(corpus: Corpus, search: MutantSearch, asked: Asked | None) -> dict[st
         "kept": len(search.findings),
         "kinds": {
             kind: {"attempts": search.attempted[kind], "kept": search.kept[kind]} for kind in KINDS if search.attempted[kind]
-        },
-        "lost": {
-            kind: {reason: count for (of, reason), count in sorted(search.lost.items()) if of == kind}
-            for kind in KINDS
-            if search.attempted[kind]
         },
         "hops": dict(sorted(Counter(str(finding.hops) for finding in search.findings).items())),
         "dropped": dict(sorted(corpus.dropped.items())),

@@ -1,17 +1,21 @@
-"""What failed requests mean, and how long accounts keep still."""
+"""What failed requests mean, and how long a run waits."""
+
+from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
+from fusesearch.cli.profiles import load_profile
 from fusesearch.core.config import GitHubSource
 from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
-from fusesearch.data.sources.github import queries
-from fusesearch.data.sources.github.accounts import Account, accounts_of
+from fusesearch.data.sources.github import client, queries
 from fusesearch.data.sources.github.client import Api
-from fusesearch.data.sources.github.failures import Gone, Stopped, retries_of
+from fusesearch.data.sources.github.failures import Gone, Stopped
 from fusesearch.data.sources.github.selection import PRESETS, Facts, effective, search_text, unfit
 from tests.fakes.github_server.schema import SCHEMA, cost, document_of
 from tests.fakes.local_server import LocalServer, by
 
+ROOT = Path(__file__).parents[4]
 LEFT_NONE = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1200", "X-RateLimit-Resource": "graphql"}
 
 
@@ -27,25 +31,20 @@ class GitHubs(LocalServer):
         status, headers, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         return status, body, headers
 
-    def api(self, **changes):
+    def api(self):
         """A client of this GitHub, and the waits that it shows; waiting moves the clock."""
-        config = GitHubSource(api_url=self.url, token_env="FUSESEARCH_TEST_TOKENS", retry_seconds=0.0, **changes)
         waits, now = [], [1000.0]
 
         def wait(seconds, reason):
-            if seconds:
-                waits.append((round(seconds), reason.partition(" ")[0]))
+            waits.append((round(seconds), reason.partition(" ")[0]))
             now[0] += seconds
 
-        api = Api(config, wait)
-        for account in api.accounts:
-            account.clock = lambda: now[0]
-        return api, waits
+        return Api(GitHubSource(api_url=self.url, token_env="FUSESEARCH_TEST_TOKEN"), wait, clock=lambda: now[0]), waits
 
 
 @pytest.fixture(autouse=True)
 def token(monkeypatch):
-    monkeypatch.setenv("FUSESEARCH_TEST_TOKENS", "ghp_x")
+    monkeypatch.setenv("FUSESEARCH_TEST_TOKEN", "ghp_x")
 
 
 GOOD = (200, {}, {"data": {"rateLimit": {"cost": 3}}})
@@ -69,11 +68,11 @@ SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes
         (200, LEFT_NONE, {"errors": [{"type": "RATE_LIMIT", "message": "?"}]}, 201),
     ],
 )
-@pytest.mark.parametrize("retries", [0, 10])
-def test_a_limit_is_waited_out_and_is_neither_a_try_nor_a_cost(status, headers, body, waited, retries):
+def test_a_limit_is_waited_out_and_is_neither_a_try_nor_a_cost(status, headers, body, waited, monkeypatch):
+    monkeypatch.setattr(client, "TRIES", 1)
     with GitHubs((status, headers, body), GOOD) as github:
-        api, waits = github.api(retries=retries)
-        assert api.graphql("{ x }", {"first": 100}, 3).first == 100
+        api, waits = github.api()
+        assert api.graphql("{ x }", {"first": 100}, 3) == GOOD[2]["data"]
     assert waits == [(waited, "waiting")]
     assert (api.spent.points, api.spent.failed) == (3, 1)
 
@@ -93,20 +92,22 @@ def test_a_limit_is_waited_out_and_is_neither_a_try_nor_a_cost(status, headers, 
         (200, ""),
     ],
 )
-def test_a_failure_of_githubs_is_repeated_and_counted_as_if_it_had_cost_its_points(status, body):
+def test_a_failure_of_githubs_is_repeated_and_counted_as_if_it_had_cost_its_points(status, body, monkeypatch):
     with GitHubs((status, {}, body), GOOD) as github:
         api, _ = github.api()
         api.graphql("{ x }", {}, 3)
         assert api.spent.as_dict() | {"waited_seconds": 0} == {
             "points": 6, "requests": 2, "graphql": 1, "rest": 0, "failed": 1, "waited_seconds": 0,
         }  # fmt: skip
+    monkeypatch.setattr(client, "TRIES", 3)
     with GitHubs((status, {}, body)) as github:
         with pytest.raises(InfrastructureError, match="GitHub failed 3 times in a row"):
-            github.api(retries=2)[0].graphql("{ x }", {}, 3)
+            github.api()[0].graphql("{ x }", {}, 3)
         assert github.asked == 3
+    monkeypatch.setattr(client, "BUDGET", 60)
     with GitHubs((status, {}, body)) as github:
         with pytest.raises(Stopped, match="budget"):
-            github.api(budget=60)[0].graphql("{ x }", {}, 25)
+            github.api()[0].graphql("{ x }", {}, 25)
         assert github.asked == 2
 
 
@@ -139,44 +140,41 @@ def test_a_refusal_is_not_repeated(status, body, error, message):
 )
 def test_data_with_missing_objects_are_data(body):
     with GitHubs((200, {}, body)) as github:
-        assert github.api()[0].graphql("{ x }", {}, 1).data == body["data"]
+        assert github.api()[0].graphql("{ x }", {}, 1) == body["data"]
 
 
-def test_a_limit_longer_than_max_wait_ends_the_run():
+def test_a_limit_that_lasts_too_long_ends_the_run(monkeypatch):
+    monkeypatch.setattr(client, "MAX_WAIT_SECONDS", 29)
     with GitHubs((403, {"Retry-After": "30"}, {}), GOOD) as github, pytest.raises(Stopped, match="wait of 30 s"):
-        github.api(max_wait=29)[0].graphql("{ x }", {}, 1)
+        github.api()[0].graphql("{ x }", {}, 1)
 
 
-def test_pauses_double_up_to_two_minutes():
-    pauses = []
-    retries = retries_of(GitHubSource(retry_seconds=8.0, retries=6), lambda: None, pauses.append)
-    for _ in range(6):
-        retries = retries.increment("GET", "/", error=OSError())
-        retries.sleep()
-    assert all(most / 2 <= pause <= most for pause, most in zip(pauses, (8, 16, 32, 64, 120, 120), strict=True))
-
-
-def test_an_account_keeps_still_until_its_limit_is_reset():
-    now = [1000.0]
-    account = Account("token 1", None, clock=lambda: now[0])
-    assert account.ready_in("graphql", 3) == 0
-    account.note({"x-ratelimit-resource": "graphql", "x-ratelimit-remaining": "2", "x-ratelimit-reset": "1100"})
-    assert account.ready_in("graphql", 3) == 101
-    assert account.ready_in("graphql", 2) == account.ready_in("core", 3) == 0
-    account.limit({}, 200, "core", 1)
-    assert account.ready_in("core", 1) == 200
-    now[0] = 1201.0
-    assert account.ready_in("graphql", 3) == 0
+def test_pauses_double_up_to_two_minutes(monkeypatch):
+    monkeypatch.setattr(client, "PAUSE_SECONDS", 8.0)
+    with GitHubs(*[(500, {}, "")] * 6, GOOD) as github:
+        api, waits = github.api()
+        api.graphql("{ x }", {}, 1)
+    assert all(most / 2 <= pause <= most for (pause, _), most in zip(waits, (8, 16, 32, 64, 120, 120), strict=True))
 
 
 def test_tokens_go_encrypted_or_nowhere(monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "ghp_x")
     for address in ("http://api.github.com", "ftp://x", "https://name:secret@api.github.com"):
         with pytest.raises(ConfigError, match="api_url"):
-            accounts_of(GitHubSource(api_url=address))
-    monkeypatch.setenv("GITHUB_TOKEN", "")
-    with pytest.raises(ConfigError, match="set GITHUB_TOKEN"):
-        accounts_of(GitHubSource())
+            Api(GitHubSource(api_url=address))
+    for value, said in (("", "set GITHUB_TOKEN"), ("ghp_\u00e9", "a character that tokens never have")):
+        monkeypatch.setenv("GITHUB_TOKEN", value)
+        with pytest.raises(ConfigError, match=said):
+            Api(GitHubSource())
+
+
+def test_an_app_needs_all_three_variables(monkeypatch, tmp_path):
+    for name, value in zip(client.APP, ("7", "8", str(tmp_path / "no key")), strict=True):
+        with pytest.raises(ConfigError, match="an App needs numbers in") if name != client.APP[0] else nullcontext():
+            Api(GitHubSource(token_env="FUSESEARCH_TEST_TOKEN"))
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError, match="no key"):
+        Api(GitHubSource())
 
 
 @pytest.mark.parametrize(
@@ -210,6 +208,7 @@ def test_presets_have_the_papers_thresholds_and_params_go_over_them():
     assert PRESETS["fusesearch"].max_repositories == 233
     changed = effective(GitHubSource(preset="tooltrain", criteria={"min_stars": 5}))
     assert (changed.min_stars, changed.min_issues) == (5, 1000)
+    assert effective(load_profile("tooltrain-7b", ROOT).mine.github) == tooltrain
     with pytest.raises(ConfigError, match="name repositories"):
         effective(GitHubSource())
 

@@ -26,12 +26,14 @@ def test_a_subpackage_that_is_listed_is_left_out_of_its_parent():
     assert not {file.real for file in files_of(parent)} & {file.real for file in files_of(child)}
 
 
-def test_modules_can_be_grouped():
-    [package] = parse_packages(["cpython/stdlib=textwrap, heapq"])
-    assert [(file.path, file.module) for file in files_of(package)] == [("heapq.py", "heapq"), ("textwrap.py", "textwrap")]
+def test_a_file_lists_packages_one_a_line(tmp_path):
+    (tmp_path / "few.txt").write_text("# few\ntoolz\n\n  json  # of Python\n")
+    assert parse_packages([str(tmp_path / "few.txt"), "heapq"]) == parse_packages(["toolz", "json", "heapq"])
+    with pytest.raises(ConfigError, match=r"mine\.packages: .*none\.txt"):
+        parse_packages([str(tmp_path / "none.txt")])
 
 
-@pytest.mark.parametrize("entries", [["a b"], ["x=os"], ["a/b/c=os"], ["toolz", "toolz"], [""]])
+@pytest.mark.parametrize("entries", [["a b"], ["x=os"], ["toolz", "toolz"], [""]])
 def test_malformed_lists_are_refused(entries):
     with pytest.raises(ConfigError, match=r"mine\.packages"):
         parse_packages(entries)
@@ -53,7 +55,7 @@ def test_a_folder_is_a_package_wherever_it_lies(tmp_path):
     whole, part = parse_packages([str(inner.parent), str(inner)])
     assert (whole.repo, whole.title, whole.root) == ("local/mine", "mine", tmp_path / "src")
     assert ("mine/inner/a.py", "mine.inner.a") in [(file.path, file.module) for file in files_of(whole)]
-    assert (part.repo, part.modules) == ("local/mine.inner", ("mine.inner",))
+    assert (part.repo, part.module) == ("local/mine.inner", "mine.inner")
     before = whole.version
     (inner / "a.py").write_text("x = 2\n")
     assert whole.version != before

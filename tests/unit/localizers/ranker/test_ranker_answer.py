@@ -88,12 +88,6 @@ def test_the_last_frame_the_message_and_the_path_are_evidence(root: Path):
     assert found["pkg/store.py"]["path_named"] == found["pkg/store.py::Store.write"]["line"] == 1
 
 
-def test_a_class_and_a_method_without_a_dot_are_a_pair(root: Path):
-    found = columns(root, "the `write` of `Store` is slow")
-    assert found["pkg/store.py::Store.write"]["pair"] == 1
-    assert found["pkg/store.py::Store.read"].get("pair", 0) == 0
-
-
 def test_history_is_unknown_without_git_and_known_with_it(root: Path):
     assert math.isnan(columns(root, "Store is slow")["pkg/store.py"]["history_words"])
     commit(root, "other", "pkg/other.py")
@@ -108,13 +102,6 @@ def test_history_is_unknown_without_git_and_known_with_it(root: Path):
     (root.parent / "elsewhere").rename(root / ".git")
     (root / ".git" / "HEAD").write_text("ref: refs/heads/gone\n")
     assert math.isnan(columns(root, "Store is slow")["pkg/store.py"]["history_words"])
-
-
-def test_a_history_that_git_takes_long_to_read_is_whole(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    commit(root, "slow disk")
-    monkeypatch.setattr("fusesearch.localizers.ranker.history._PATIENCE", 1e-3)
-    with Index(Repository(root), tmp_path / "index") as index:
-        assert [found.files for found in commits_of(index)] == [sorted(FILES)]
 
 
 @pytest.mark.parametrize("kept", ["{", "[1]", '[["a"], ["b"]]', "[[-1], [3]]", "5", "[[1], 2]"])
@@ -179,29 +166,22 @@ def test_an_answer_has_confidence_and_reasons_and_is_the_same_twice(root: Path, 
     assert localized(root, issue, caches=Caches(tmp_path)).answer == first.answer
 
 
-STRANGE = {
-    "Chinese": "空列表的 total 返回错误的结果\n应该返回 0",
-    "one character": "的",
-    "a long word": "x" * 1_000_000,
-    "many words": "total items " * 83_000,
-    "many parentheses": "total(" * 160_000,
-    "many lines": "\n" * 1_000_000 + "total",
-    "two long names": f"`{'a' * 90}b` and `{'a' * 90}c`",
-    "words with the same number": "`plumless` and `buckeroo`",
-    "only a traceback": 'Traceback (most recent call last):\n  File "/x/pkg/fast.py", line 5, in total\nValueError: bad\n',
-    "a traceback of elsewhere": 'Traceback (most recent call last):\n  File "/lib/json.py", line ' + "9" * 5000 + ", in loads\n",
-    "paths that lead out": "../../etc/passwd:3 /etc/shadow ~/.ssh/id_rsa C:\\a.py pkg/../../secret.py:3 .git/config",
-    "not text": "\x00\ud800",
-}
+STRANGE = [
+    "空列表的 total 返回错误的结果\n应该返回 0", "的", "x" * 200_000, "total items " * 20_000, "total(" * 30_000,
+    "\n" * 200_000 + "total", f"`{'a' * 90}b` and `{'a' * 90}c`",
+    "`plumless` and `buckeroo`",  # two words with the same number
+    'Traceback (most recent call last):\n  File "/x/pkg/fast.py", line 5, in total\nValueError: bad\n',
+    'Traceback (most recent call last):\n  File "/lib/json.py", line ' + "9" * 5000 + ", in loads\n",
+    "../../etc/passwd:3 /etc/shadow ~/.ssh/id_rsa C:\\a.py pkg/../../secret.py:3 .git/config", "\x00\ud800",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("issue", STRANGE.values(), ids=STRANGE)
-def test_strange_issues_have_an_answer_or_none(root: Path, tmp_path: Path, issue: str):
-    trajectory = localized(root, issue, caches=Caches(tmp_path), top=3)
-    assert trajectory.error is None
-    found = trajectory.answer.modify if trajectory.answer else []
-    assert len(found) <= 3
-    assert {location.path for location in found} <= FILES.keys()
+def test_strange_issues_have_an_answer_or_none(root: Path, tmp_path: Path):
+    for issue in STRANGE:
+        trajectory = localized(root, issue, caches=Caches(tmp_path), top=3)
+        found = trajectory.answer.modify if trajectory.answer else []
+        assert (trajectory.error, len(found) <= 3) == (None, True), issue[:80]
+        assert {location.path for location in found} <= FILES.keys()
 
 
 def test_a_tree_without_code_has_no_answer(tmp_path: Path):
@@ -210,37 +190,28 @@ def test_a_tree_without_code_has_no_answer(tmp_path: Path):
 
 
 def test_shipped_models_fit_the_features_and_are_small():
-    assert [*models().file.columns] == [*FILE_COLUMNS]
+    file, function = models()
+    assert {file.columns[used] for tree in file.trees for used in tree[0]} <= {*FILE_COLUMNS}
+    assert {function.columns[used] for tree in function.trees for used in tree[0]} <= {*FUNCTION_COLUMNS}
     assert WEIGHTS.stat().st_size < 1_000_000
 
 
 def test_models_that_are_damaged_or_of_other_features_are_refused(tmp_path: Path, root: Path):
-    path = tmp_path / "weights.json"
     data = json.loads(WEIGHTS.read_text())
-    endless = json.loads(WEIGHTS.read_text())
-    endless["file"]["trees"][0]["left"][0] = 0
-    wrong = {"column": 1.5, "left": 1.5, "value": math.nan}
-    numbers = [json.loads(WEIGHTS.read_text()) for _ in wrong]
-    for found, (part, value) in zip(numbers, wrong.items(), strict=True):
-        found["file"]["trees"][0][part][0] = value
-    sure = json.loads(WEIGHTS.read_text())
-    sure["file"]["calibration"]["python"][0] = math.nan
-    falling = json.loads(WEIGHTS.read_text())
-    falling["file"]["calibration"]["other"][1] = -1.0
-    for broken in (
-        *map(json.dumps, numbers),
-        json.dumps(sure),
-        json.dumps(falling),
-        "[" * 100_000,
-        "",
-        "[]",
-        json.dumps(data | {"version": 0}),
-        json.dumps(data | {"file": data["function"]}),
-        json.dumps(endless),
-    ):
-        path.write_text(broken)
+    data["file"]["trees"] = data["file"]["trees"][:1]
+    broken = ["[" * 100_000, "", "[]", json.dumps(data | {"version": 0}), json.dumps(data | {"file": data["function"]})]
+    tree, calibration = data["file"]["trees"][0], data["file"]["calibration"]
+    for part, place, value in (
+        (tree["column"], 0, 1.5), (tree["left"], 0, 1.5), (tree["left"], 0, 0), (tree["value"], 0, math.nan),
+        (calibration["python"], 0, math.nan), (calibration["other"], 1, -1.0),
+    ):  # fmt: skip
+        kept, part[place] = part[place], value
+        broken.append(json.dumps(data))
+        part[place] = kept
+    for text in broken:
+        (tmp_path / "weights.json").write_text(text)
         with pytest.raises(ArtifactError, match="weights"):
-            read_models(path)
+            read_models(tmp_path / "weights.json")
     with pytest.raises(ArtifactError):
         read_models(tmp_path / "none.json")
 
@@ -300,8 +271,7 @@ def test_a_probability_lies_on_the_curve_of_its_group():
     assert [model.probability("other", 9, score) for score in (-math.log(4), 0, 1e9)] == pytest.approx([0.2, 0.5, MOST])
 
 
-@pytest.mark.parametrize("use_missing", [True, False])
-def test_exported_trees_score_as_lightgbm_does(use_missing: bool):
+def test_exported_trees_score_as_lightgbm_does():
     lightgbm = pytest.importorskip("lightgbm")
     numpy = pytest.importorskip("numpy")
     draw = random.Random(0)
@@ -309,21 +279,13 @@ def test_exported_trees_score_as_lightgbm_does(use_missing: bool):
         [[draw.choice([draw.gauss(0, 1), float(draw.randrange(3)), math.nan]) for _ in FILE_COLUMNS] for _ in range(400)]
     )
     labels = [int(numpy.nan_to_num(row[0]) > 0.3) for row in rows]
-    parameters = {"objective": "binary", "verbosity": -1, "num_leaves": 8, "use_missing": use_missing}
-    booster = lightgbm.train(parameters, lightgbm.Dataset(rows, labels), 20)
-    data = {
-        "columns": list(COLUMNS["file"]),
-        "trees": from_lightgbm(booster.dump_model()),
-        "calibration": {"python": [0, 1, 0], "other": [0, 1, 0]},
-    }
-    model = Model.of(json.loads(json.dumps(data)), FILE_COLUMNS)
-    assert [model.score(list(row)) for row in rows] == pytest.approx(list(booster.predict(rows, raw_score=True)), abs=1e-4)
-
-
-def test_the_ranking_has_every_candidate(root: Path, tmp_path: Path):
-    found = ranking_of("total of items", Repository(root), tmp_path / "index")
-    assert {file.candidate.path for file in found.files} >= {"pkg/fast.py", "pkg/slow.py"}
-    assert all(0 <= ranked.probability <= 1 for ranked in [*found.files, *found.functions])
+    calibration = {"python": [0, 1, 0], "other": [0, 1, 0]}
+    for use_missing in (True, False):
+        parameters = {"objective": "binary", "verbosity": -1, "num_leaves": 8, "use_missing": use_missing, "num_threads": 1}
+        booster = lightgbm.train(parameters, lightgbm.Dataset(rows, labels), 10)
+        data = {"columns": list(COLUMNS["file"]), "trees": from_lightgbm(booster.dump_model()), "calibration": calibration}
+        model = Model.of(json.loads(json.dumps(data)), FILE_COLUMNS)
+        assert [model.score(list(row)) for row in rows] == pytest.approx(list(booster.predict(rows, raw_score=True)), abs=1e-4)
 
 
 def test_unit_tests_inside_files_of_rust_are_no_candidates(tmp_path: Path):

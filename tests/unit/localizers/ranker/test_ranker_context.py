@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.core.errors import DataError
@@ -148,7 +148,6 @@ LINES = st.lists(st.builds("{} = {}({})".format, NAMES, NAMES, NAMES), min_size=
 FUNCTIONS = st.lists(st.tuples(NAMES, LINES), min_size=1, max_size=8)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(FUNCTIONS, min_size=1, max_size=4), st.integers(LEAST_TOKENS, 3000), st.sampled_from(["\n", "\r\n"]))
 def test_the_budget_holds_and_all_lines_are_those_of_the_files(
     tmp_path_factory: pytest.TempPathFactory, modules: list[list[tuple[str, list[str]]]], tokens: int, newline: str

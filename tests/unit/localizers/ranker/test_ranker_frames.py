@@ -65,6 +65,11 @@ def test_a_frame_is_read(trace, innermost):
         "#0 0x1 in put /p/store.c:3:1\n#1 0x2 in save /p/disk.c:4:1\n#2 0x3 in main /p/main.c:5:1",
         "   at A.Put() in /_/a/store.cs:line 3\n   at A.Save() in /_/a/disk.cs:line 4\n   at A.Main() in /_/a/main.cs:line 5",
         "1  a/main.py:5 in main\n2  a/disk.py:4 in save\n3  a/store.py:3 in put",
+        "\tat org.Raw.put(Raw.java:3)\n\tat org.Disk.save(Disk.java:4)\n\tat org.Main.main(Main.java:5)",
+        "main.put(0x1)\n\t/app/raw.go:3 +0x1d\nmain.save(...)\n\t/app/disk.go:4 +0x2\nmain.main()\n\t/app/main.go:5 +0x2",
+        " 1: p::put\n    at src/raw.rs:3\n 2: p::save\n    at src/disk.rs:4\n 3: p::main\n    at src/main.rs:5",
+        "raw.rb:3:in `put'\ndisk.rb:4:in `save'\nmain.rb:5:in `main'\n",
+        "#0 /app/Raw.php(3): Raw->put()\n#1 /app/Disk.php(4): Disk->save()\n#2 /app/Main.php(5): Main->main()",
         "    at put (/p/store.js:3:1)\n    at save (/p/disk.js:4:1)\n    at main (/p/main.js:5:1)",
     ],
 )

@@ -3,17 +3,16 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-import subprocess
-import sys
 import threading
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.core.stopping import in_thread
@@ -21,6 +20,7 @@ from fusesearch.localizers.ranker import index as index_module
 from fusesearch.localizers.ranker.facts import analyse, literal_terms, read, term, words_of
 from fusesearch.localizers.ranker.index import NAME, Index
 from fusesearch.search.repository import Repository
+from tests.fakes.git import write
 
 SOURCES = [
     "def save(path):\n    return write(path, mode='keep-open')\n",
@@ -99,20 +99,16 @@ def test_facts_say_where_names_are_defined_called_and_written():
     assert facts.classes == ["Store"]
 
 
-@pytest.mark.parametrize(
-    ("path", "source"),
-    [
-        ("a.js", "class Store {\n  write(data) { throw new Error('cannot write twice') }\n}\n"),
+def test_other_languages_have_the_same_facts():
+    for path, source in (
         ("a.go", 'package a\n\ntype Store struct{}\n\nfunc (s *Store) write(d int) {\n\tpanic("cannot write twice")\n}\n'),
         ("a.rb", "class Store\n  def write(data)\n    raise 'cannot write twice'\n  end\nend\n"),
         ("A.java", 'class Store {\n  void write(int d) { throw new Error("cannot write twice"); }\n}\n'),
-    ],
-)
-def test_other_languages_have_the_same_facts(path: str, source: str):
-    facts = read(analyse(path, source))
-    assert [span.name for span in facts.functions] == ["Store.write"]
-    for text in ("d:write", "q:Store.write", "c:Store", "t:cannot write twice", "stor"):
-        assert facts.find(term(text)) >= 0, text
+    ):
+        facts = read(analyse(path, source))
+        assert [span.name for span in facts.functions] == ["Store.write"]
+        found = ("d:write", "q:Store.write", "c:Store", "t:cannot write twice", "stor")
+        assert [text for text in found if facts.find(term(text)) < 0] == [], path
 
 
 @given(st.text(max_size=300))
@@ -145,7 +141,6 @@ def test_words_are_split_and_stemmed():
     ]
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     st.lists(
         st.dictionaries(st.sampled_from(["a.py", "b/c.py", "d.js", "e.py"]), st.sampled_from(SOURCES), max_size=4),
@@ -211,86 +206,32 @@ def test_many_files_are_analysed_by_processes_with_the_same_result(tmp_path: Pat
     assert everything(repository, None) == alone
 
 
-@pytest.mark.parametrize("damage", [b"", b"not a database" * 500, None])
-def test_a_damaged_index_is_replaced(tmp_path: Path, damage: bytes | None):
+def test_an_index_that_is_damaged_or_of_another_version_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     repository = tree(tmp_path / "r", {"a.py": SOURCES[0]})
-    expected = everything(repository, tmp_path / "index")
-    whole = (tmp_path / "index" / NAME).read_bytes()
-    (tmp_path / "index" / NAME).write_bytes(whole[: len(whole) // 2] if damage is None else damage)
-    assert everything(repository, tmp_path / "index") == expected
-    assert everything(repository, tmp_path / "index") == expected
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.data())
-def test_an_index_with_wrong_bytes_says_the_same(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
-    """Whether the file is noticed at once, in the middle or not at all, and it serves again afterwards."""
-    place = tmp_path_factory.mktemp("damaged")
-    repository = tree(place / "r", {f"m{n}.py": f"def function_{n}(): return {n}\n" for n in range(30)})
-    age(place / "r")
-    expected = everything(repository, place / "index")
-    whole = bytearray((place / "index" / NAME).read_bytes())
-    for start in data.draw(st.lists(st.integers(0, len(whole) - 1), min_size=1, max_size=20)):
-        noise = data.draw(st.binary(min_size=1, max_size=40))
-        whole[start : start + len(noise)] = noise[: len(whole) - start]
-    (place / "index" / NAME).write_bytes(whole)
-    assert everything(repository, place / "index") == expected
-    assert everything(repository, place / "index") == expected
-
-
-@pytest.mark.parametrize("kept", ["17", "'text'", "NULL", "x''"])
-def test_facts_of_another_type_are_damaged_facts(tmp_path: Path, kept: str):
-    repository = tree(tmp_path / "r", {"a.py": SOURCES[0]})
-    expected = everything(repository, tmp_path / "index")
-    with sqlite3.connect(tmp_path / "index" / NAME) as connection:
-        connection.execute("DROP TABLE facts")
-        connection.execute("CREATE TABLE facts (digest BLOB PRIMARY KEY, used INTEGER, facts BLOB)")
-        connection.execute(f"INSERT INTO facts SELECT digest, 0, {kept} FROM seen")
-    age(tmp_path / "r")
-    assert everything(repository, tmp_path / "index") == expected
-
-
-def test_an_index_of_another_version_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    repository = tree(tmp_path / "r", {"a.py": SOURCES[0]})
-    monkeypatch.setattr(index_module, "VERSION", 7)
-    everything(repository, tmp_path / "index")
-    monkeypatch.undo()
-    assert list(everything(repository, tmp_path / "index")) == ["a.py"]
-    assert sqlite3.connect(tmp_path / "index" / NAME).execute("PRAGMA user_version").fetchone() == (index_module.VERSION,)
+    path = tmp_path / "index" / NAME
+    with monkeypatch.context() as patch:
+        patch.setattr(index_module, "VERSION", 7)
+        expected = everything(repository, path.parent)
+    whole = path.read_bytes()
+    for stored in (whole, b"", b"not a database" * 500, whole[: len(whole) // 2]):
+        path.write_bytes(stored)
+        assert everything(repository, path.parent) == everything(repository, path.parent) == expected
+        assert sqlite3.connect(path).execute("PRAGMA user_version").fetchone() == (index_module.VERSION,)
 
 
 def test_without_a_folder_that_can_be_written_a_temporary_one_serves(tmp_path: Path):
     repository = tree(tmp_path / "r", {"a.py": SOURCES[0]})
     (tmp_path / "file").write_text("")
     assert list(everything(repository, tmp_path / "file" / "index")) == ["a.py"]
+    assert everything(Repository(write(tmp_path / "empty", {"README": ""})), tmp_path / "index") == {}
 
 
-def test_where_nothing_can_be_written_the_error_is_a_line(tmp_path: Path):
-    """The limit on the size of files stands in for a full disk, of the cache and of temporary files."""
-    tree(tmp_path / "r", {f"m{n}.py": f"def function_{n}(): return {n}\n" * 100 for n in range(20)})
-    code = (
-        "import resource, signal, sys; from fusesearch.cli.app import main\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)); main()"
-    )
-    command = [sys.executable, "-c", code, "localize", "--repo", str(tmp_path / "r"), "--issue", "function_3 is wrong"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)}, check=False
-    )
-    assert done.returncode == 1
-    assert done.stderr.startswith("fusesearch: ")
-    assert done.stderr.count("\n") == 1
-
-
-def test_processes_share_an_index(tmp_path: Path):
-    tree(tmp_path / "r", {f"m{n}.py": f"def function_{n}(): return {n}\n" for n in range(200)})
-    code = (
-        "import sys; from pathlib import Path; from fusesearch.localizers.ranker.index import Index\n"
-        "from fusesearch.search.repository import Repository\n"
-        "with Index(Repository(Path(sys.argv[1])), Path(sys.argv[2])) as index: print(sum(1 for _ in index.facts(index.paths)))"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "r"), str(tmp_path / "index")]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    assert [process.communicate()[0].strip() for process in running] == ["200"] * 3
+def test_several_at_once_share_an_index(tmp_path: Path):
+    """Each has a connection of its own; SQLite's locks between them are those between processes."""
+    repository = tree(tmp_path / "r", {f"m{n}.py": f"def function_{n}(): return {n}\n" for n in range(60)})
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: everything(repository, tmp_path / "index"), range(3)))
+    assert found[0] == found[1] == found[2] == everything(repository, None)
 
 
 def test_above_its_limit_the_index_loses_what_was_not_used_for_longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -313,9 +254,9 @@ def test_hostile_trees_have_an_index(tmp_path: Path):
     files: dict[str, str | bytes] = {
         "big.py": b"x = 1\n" * 400_000,
         "binary.py": bytes(range(256)) * 10,
-        "deep.py": "(" * 100_000,
-        "min.js": "function a(){}" * 5_000,
-        "comment.c": "/*" * 50_000,
+        "deep.py": "(" * 20_000,
+        "min.js": "function a(){}" * 1_000,
+        "comment.c": "/*" * 10_000,
         "tests/test_a.py": SOURCES[0],
         "ok.py": SOURCES[0],
     }
@@ -328,11 +269,6 @@ def test_hostile_trees_have_an_index(tmp_path: Path):
     found = everything(Repository(root), tmp_path / "index")
     assert [span.name for span in found["ok.py"][2]] == ["save"]
     assert not {"link.py", "tests/test_a.py", "big.py"} & found.keys()
-
-
-def test_an_empty_folder_has_an_empty_index(tmp_path: Path):
-    (tmp_path / "r").mkdir()
-    assert everything(Repository(tmp_path / "r"), tmp_path / "index") == {}
 
 
 @pytest.mark.parametrize("lines", [3, 3000], ids=["analysed here", "analysed by processes"])

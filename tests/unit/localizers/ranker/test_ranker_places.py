@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from fusesearch.code.heads import signature
 from fusesearch.code.spans import FunctionSpan
 from fusesearch.localizers.ranker.answer import Ranked, Ranking, rank
 from fusesearch.localizers.ranker.columns import Candidate
@@ -127,17 +126,3 @@ def test_a_small_tree_is_surer_only_of_what_the_issue_names():
         candidates = Candidates([Candidate("a.py", None, columns), Candidate("b.py", None, {})], [])
         plain, padded = (rank(candidates, file, function, least).files[0].probability for least in (0, FEW_FILES))
         assert padded < plain if lower else padded == plain
-
-
-@pytest.mark.parametrize(
-    ("source", "head"),
-    [
-        ("@cached\n# why\ndef f(a):\n    return a", "def f(a):"),
-        ("def f(\n    a,\n    b,\n) -> int:\n    return a", "def f( a, b, ) -> int:"),
-        ("func (c *C) F(a int) {\n\treturn\n}", "func (c *C) F(a int)"),
-        ("@only", "@only"),
-    ],
-)
-def test_a_signature_is_the_head_of_a_function_on_one_line(source: str, head: str):
-    lines = source.split("\n")
-    assert signature(lines, 1, len(lines)) == head

@@ -13,8 +13,8 @@ from fusesearch.agents.answers import format_values, parse_values
 from fusesearch.agents.models.base import Message, Sampling
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls, parse_turn
+from fusesearch.agents.questions import TEMPLATES, ask, read_back
 from fusesearch.evaluation.environments import environment_named
-from fusesearch.localizers.answerers.wording import TEMPLATES, ask, read_back
 from fusesearch.training.nano.renaming import KEPT, WORD, Exchange, Names, RenamedModel, kept_words, renamed
 
 POOL = Names(["alpha", "beta", "degree", "delta", "epsilon", "gamma", "matrix"], ["Graph", "a", "ing", "orp", "x"])
@@ -66,7 +66,7 @@ def test_the_way_back_leads_to_the_same_text(texts: list[str]) -> None:
 @pytest.mark.parametrize("kind", TEMPLATES)
 def test_a_renamed_question_asks_the_same_and_has_an_answer(environment: str, kind: str, words: str) -> None:
     exchange = Exchange(random.Random(0), Names(POOL.words, POOL.pieces, kept_words(environment_named(environment))))
-    question = ask(kind, words, code="Room.widen(4)", name="Room", method="widen", parameter="by")
+    question = ask(kind, words, name="Room", parameter="by")
     new = exchange.text(question)
     old, read = read_back(question), read_back(new)
     assert read is not None

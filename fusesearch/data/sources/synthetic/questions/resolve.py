@@ -70,20 +70,6 @@ class Program:
             module = offering[0]
         return None
 
-    def module_named(self, module: str, name: str) -> str | None:
-        """The module of this package that ``name`` stands for in ``module``."""
-        bound = self.bindings(module)[0].get(name, [])
-        if len(bound) != 1 or not bound[0].module:
-            return None
-        whole = f"{bound[0].module}.{bound[0].name}".rstrip(".")
-        return whole if whole in self.paths else None
-
-    def follow_from(self, module: str, owner: ast.expr | None, name: str) -> Definition | None:
-        """The definition of what ``module`` writes as ``name`` or, with the name of a module before it, as ``owner.name``."""
-        if owner is not None:
-            module = self.module_named(module, owner.id) or "" if isinstance(owner, ast.Name) else ""
-        return self.follow(module, name)
-
     def _offers(self, module: str, name: str) -> bool:
         """Whether ``from module import *`` binds the name."""
         bound, stars = self.bindings(module)
@@ -154,53 +140,3 @@ def exported_names(tree: ast.Module) -> set[str] | None:
             seen = True
             found |= {item.value for item in value.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)}
     return found if seen else None
-
-
-class Classes:
-    """Classes at the top of modules: ``nodes`` by entity (``path::name``)."""
-
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self.nodes = {
-            f"{path}::{node.name}": node
-            for path, source in program.sources.items() for node in source.tree.body if isinstance(node, ast.ClassDef)
-        }  # fmt: skip
-
-    def bases(self, entity: str) -> set[str]:
-        """All bases of this package, direct or not."""
-        found: set[str] = set()
-        pending = [entity]
-        while pending:
-            for base in self._bases(pending.pop()):
-                if base and base.entity in self.nodes and base.entity not in found:
-                    found.add(base.entity)
-                    pending.append(base.entity)
-        return found
-
-    def single_line(self, entity: str) -> list[str]:
-        """The class, its base, the base of that, as long as each has one, which is of this package."""
-        line = [entity]
-        while True:
-            bases = self._bases(line[-1])
-            if len(bases) != 1 or bases[0] is None or bases[0].entity not in self.nodes or bases[0].entity in line:
-                return line
-            line.append(bases[0].entity)
-
-    def _bases(self, entity: str) -> list[Definition | None]:
-        """Definitions of the direct bases; None for one whose name cannot be followed."""
-        module = self._program.modules.get(entity.partition("::")[0], "")
-        found = []
-        for base in self.nodes[entity].bases:
-            owner, name = (base.value, base.attr) if isinstance(base, ast.Attribute) else (None, getattr(base, "id", ""))
-            found.append(self._program.follow_from(module, owner, name))
-        return found
-
-
-def member(node: ast.ClassDef, name: str) -> ast.stmt | None:
-    """The statement of a class's body that binds the name."""
-    for inner in node.body:
-        if (isinstance(inner, FunctionNode | ast.ClassDef) and inner.name == name) or (
-            isinstance(inner, ast.Assign | ast.AnnAssign) and name in stored_names(inner)
-        ):
-            return inner
-    return None

@@ -16,7 +16,7 @@ from omegaconf import OmegaConf
 from safetensors.numpy import load_file, save_file
 
 from fusesearch.core.schema import Instance, Score
-from fusesearch.training.engines.scores import Noted
+from fusesearch.training.engines.verl_files import Noted
 
 FAULTS = dict(part.partition("=")[::2] for part in os.environ.get("FAKE_VERL", "").split(","))
 

