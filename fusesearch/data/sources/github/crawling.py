@@ -57,15 +57,6 @@ class Progress:
     seen: int = 0
     drops: dict[str, list[int]] = field(default_factory=dict)
 
-    def begin(self, etag: str | None) -> None:
-        """Start a crawl at the newest pull request."""
-        self.crawling, self.cursor, self.next_watermark, self.next_etag = True, None, None, etag
-
-    def finish(self) -> None:
-        """End a crawl that has read everything new."""
-        self.watermark, self.etag = self.next_watermark or self.watermark or EPOCH, self.next_etag
-        self.crawling, self.cursor, self.next_watermark, self.next_etag = False, None, None, None
-
     def drop(self, reasons: dict[int, str], kept: Iterable[int]) -> None:
         """Record why pull requests were dropped, replacing earlier reasons; ``kept`` ones lose theirs."""
         forgotten = {*reasons, *kept}
@@ -155,25 +146,28 @@ class Crawl:
         """The rows of candidates."""
         return pair(self.api, self.facts, wanted, self.open_clone, self.config.comments)
 
-    def run(self, seen: Seen, stopping: Callable[[], bool]) -> int:
-        """Read what is new; returns the number of new pairs. Ends after a chunk if ``stopping()`` is true.
+    def run(self, seen: Seen, stopping: Callable[[], bool]) -> None:
+        """Read what is new. Ends after a chunk if ``stopping()`` is true.
 
         Passes on errors of :class:`Api` and the clone; everything before the last chunk is then kept.
         """
         progress = self.state.progress
         if not progress.crawling and not self._begin():
-            return 0
-        new, total = 0, 0
+            return
+        total = 0
         while progress.crawling and not stopping():
-            chunk = self._read()
+            chunk = Chunk(cursor=progress.cursor)
+            for _ in range(PAGES_AT_ONCE):
+                self._take(chunk, self._page(chunk))
+                if chunk.last or len(chunk.wanted) >= queries.DETAILS:
+                    break
             paired = self.pair(chunk.wanted)
             for instance in paired.instances:
                 self.state.pairs.append(instance)
-            new += len(paired.instances)
+            progress.drop(chunk.reasons | paired.reasons, map(number_of, paired.instances))
+            self._advance(chunk)
             total += chunk.seen
-            self._advance(chunk, chunk.reasons | paired.reasons, list(map(number_of, paired.instances)))
             seen(total)
-        return new
 
     def _begin(self) -> bool:
         """Begin a crawl; False if nothing changed since the last one, which REST says for no points where it lists the rows."""
@@ -184,18 +178,10 @@ class Crawl:
             etag = self.api.etag(path, known)
             if etag is not None and etag == known:
                 return False
-        progress.begin(etag)
+        progress.crawling, progress.cursor, progress.next_watermark, progress.next_etag = True, None, None, etag
         self.page = queries.FIRST_LOOK if progress.watermark else queries.PAGE
         self.state.save()
         return True
-
-    def _read(self) -> Chunk:
-        chunk = Chunk(cursor=self.state.progress.cursor)
-        for _ in range(PAGES_AT_ONCE):
-            self._take(chunk, self._page(chunk))
-            if chunk.last or len(chunk.wanted) >= queries.DETAILS:
-                break
-        return chunk
 
     def _page(self, chunk: Chunk) -> dict[str, Any]:
         owner, _, name = self.facts.repo.partition("/")
@@ -233,13 +219,14 @@ class Crawl:
         chunk.cursor = info.get("endCursor")
         chunk.last = chunk.last or not info.get("hasNextPage") or not chunk.cursor
 
-    def _advance(self, chunk: Chunk, reasons: dict[int, str], kept: list[int]) -> None:
+    def _advance(self, chunk: Chunk) -> None:
+        """Move the cursor behind a chunk; behind the last one, the crawl has read everything new and ends."""
         progress = self.state.progress
-        progress.drop(reasons, kept)
         progress.seen += chunk.seen
         progress.cursor = chunk.cursor
         if progress.next_watermark is None and chunk.newest is not None:
             progress.next_watermark = chunk.newest.isoformat()
         if chunk.last:
-            progress.finish()
+            progress.watermark, progress.etag = progress.next_watermark or progress.watermark or EPOCH, progress.next_etag
+            progress.crawling, progress.cursor, progress.next_watermark, progress.next_etag = False, None, None, None
         self.state.save()
