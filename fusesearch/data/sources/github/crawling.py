@@ -14,7 +14,6 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, time
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from fusesearch.core.config import GitHubSource
@@ -26,8 +25,8 @@ from fusesearch.data.sources.base import moment
 from fusesearch.data.sources.github import queries
 from fusesearch.data.sources.github.client import Api
 from fusesearch.data.sources.github.failures import Gone
-from fusesearch.data.sources.github.pairing import Paired, pair, screen
-from fusesearch.data.sources.github.parsing import parse_pull
+from fusesearch.data.sources.github.pairing import pair
+from fusesearch.data.sources.github.parsing import MAX_FILES, parse_pull
 from fusesearch.data.sources.github.selection import Facts
 from fusesearch.search.clones import Clone
 
@@ -87,7 +86,7 @@ class RepositoryState:
         self.pairs = Journal(self.folder / "pairs.jsonl", key="instance_id")
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.pairs.close()
 
     def instances(self) -> list[Instance]:
@@ -140,11 +139,18 @@ class Crawl:
 
     def screen(self, row: Any, since: datetime | None) -> str | None:
         """Why to drop a parsed node at first sight, or None."""
-        return screen(row, since)
+        tests = {
+            "before_since": since is not None and row.merged < since,
+            "no_issue": not row.issue_ids and not row.links,
+            "no_merge_commit": not row.merge,
+            "no_files": row.changed_files == 0,
+            "many_files": row.changed_files > MAX_FILES,
+        }
+        return next((reason for reason, holds in tests.items() if holds), None)
 
-    def pair(self, wanted: list[Any]) -> Paired:
-        """The rows of candidates."""
-        return pair(self.api, self.facts, wanted, self.open_clone, self.config.comments)
+    def pair(self, wanted: list[Any], reasons: dict[int, str]) -> list[Instance]:
+        """The rows of candidates; ``reasons`` gets those against the others, by number."""
+        return pair(self.api, self.facts, wanted, self.open_clone, self.config.comments, reasons)
 
     def run(self, seen: Seen, stopping: Callable[[], bool]) -> None:
         """Read what is new. Ends after a chunk if ``stopping()`` is true.
@@ -161,10 +167,10 @@ class Crawl:
                 self._take(chunk, self._page(chunk))
                 if chunk.last or len(chunk.wanted) >= queries.DETAILS:
                     break
-            paired = self.pair(chunk.wanted)
-            for instance in paired.instances:
-                self.state.pairs.append(instance)
-            progress.drop(chunk.reasons | paired.reasons, map(number_of, paired.instances))
+            rows = self.pair(chunk.wanted, chunk.reasons)
+            for row in rows:
+                self.state.pairs.append(row)
+            progress.drop(chunk.reasons, map(number_of, rows))
             self._advance(chunk)
             total += chunk.seen
             seen(total)
