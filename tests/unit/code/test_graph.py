@@ -258,7 +258,7 @@ def test_nodes_are_found_by_name_and_by_words_but_no_tests(repository):
 
 def test_a_page_ends_at_its_limit_and_says_so(repository):
     page = Page(Tools(output_chars=200))
-    Listing(repository, build_graph(repository)).add_code(page, "pkg/core.py")
+    Listing(repository, build_graph(repository)).add(page, "pkg/core.py")
     found = page.outcome()
     assert len(found.output) <= 200
     assert found.output.endswith("ask for less at a time)")
