@@ -10,7 +10,7 @@ from fusesearch.data.sources.synthetic.recording import BudgetSpent, Watch
 
 @pytest.fixture(autouse=True)
 def _no_collection():
-    """Hypothesis has a callback of the garbage collector here: called in watched code, it would be counted and swallow the end."""
+    """Hypothesis has a callback of the garbage collector here: in watched code it would be counted, and swallow the end."""
     gc.disable()
     yield
     gc.enable()
