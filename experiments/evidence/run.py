@@ -41,7 +41,6 @@ ALONE = {"its sum set by hand": "prior", "its BM25 alone": "all"}
 """Single columns of the ranker as systems."""
 SHOWN = (RANKER, "bm25", "lexical", "CoSIL, 32B", "LocAgent, 32B")
 """Systems of the table by repository."""
-CONFIDENCE = 0.95
 UNCALIBRATED = {level: Model([], dict.fromkeys(GROUPS, (0.0, 1.0, 0.0)), 0.0) for level in COLUMNS}
 
 
@@ -157,7 +156,7 @@ def of_set(rows: Sequence[Instance], systems: Mapping[str, System]) -> dict[str,
     return {
         "table": rows_of_table,
         "readings": readings,
-        "differences": [row.model_dump(mode="json") for row in differences(here, RANKER, readings, CONFIDENCE)],
+        "differences": [row.model_dump(mode="json") for row in differences(here, RANKER, readings)],
         "repositories": by_group(here, names, "repository", {row.instance_id: row.repo for row in rows}),
         "languages": by_group(here, names, "language", {row.instance_id: language(row) for row in rows}),
         "calibration": confidence_of(here[RANKER]),
@@ -199,9 +198,11 @@ def unseen(files: Sequence[Path], repos: Path, model: Path, others: Sequence[str
 
 def rankings_by(models: Mapping[str, Model], tables: Tables) -> dict[str, Ranking]:
     """The rankings that the localizer makes with the models of a file."""
-    scores = {
-        level: np.array([models[level].score(row) for row in table.select(COLUMNS[level]).to_numpy().tolist()])
-        for level, table in tables.items()
-    }
+    scores = {}
+    for level, candidates in tables.items():
+        names = models[level].columns
+        gone = [pl.lit(0.0).alias(name) for name in names if name not in candidates.columns]  # the trees do not use them
+        rows = candidates.with_columns(gone).select(names).to_numpy().tolist()
+        scores[level] = np.array([*map(models[level].score, rows)])
     scores["function"] = with_files(tables, scores, models["function"].file_share)
     return rankings_of(tables, scores, models)
