@@ -77,14 +77,9 @@ def test_squashes_and_merges_that_close_an_issue_are_pairs(clone, tmp_path):
     assert "+g = 1" in merge.patch
     assert "tests/" not in merge.patch
     assert "tests/test_b.py" in merge.test_patch
+    git_dir = tmp_path / "repos" / "team__tool.git"  # where stages read it
+    assert git(git_dir, "show", f"{ids['first']}:a.py") == "f = 1"
     assert table["dropped"] == {"no_issue": 1, "issue_unknown": 1, "issue_younger": 1, "no_change": 1, "large_patch": 0}
-
-
-def test_repositories_of_pairs_are_put_where_stages_read_them(clone, tmp_path):
-    mine(clone, tmp_path)
-    git_dir = tmp_path / "repos" / "team__tool.git"
-    assert git(git_dir, "cat-file", "-t", clone[1]["first"]) == "commit"
-    assert git(git_dir, "show", f"{clone[1]['first']}:a.py") == "f = 1"
 
 
 def test_notes_tell_issues_too(clone, tmp_path):
