@@ -4,11 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from experiments.evidence import released
-from experiments.evidence.released import FORMATS, Published, claims_of_file
+from experiments.evidence.released import FORMATS, Published
 from fusesearch.code.names import Claim
 from fusesearch.core.errors import DataError
 from fusesearch.evaluation import predictions
@@ -120,12 +118,3 @@ def test_rows_and_answers_are_cut_to_the_limits(tmp_path, monkeypatch):
     row = {"instance_id": "i", "found_files": [f"{number}.py" for number in range(9)], "found_related_locs": located}
     [said] = read("cosil", lines(tmp_path / "loc.jsonl", row))
     assert (len(said.files), len(said.claims)) == (3, 3)
-
-
-@given(st.lists(st.text(), max_size=5))
-def test_any_text_under_a_file_is_read_in_one_pass(blocks):
-    found = list(claims_of_file("a.py", blocks))
-    written = [line for block in blocks for line in block.split("\n") if line.strip()]
-    assert len(found) == len(written)
-    assert all(len(claim.name) <= released.MAX_TEXT for claim in found)
-    assert all(claim.lines is None or claim.lines[0] <= claim.lines[1] for claim in found)

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.data.sources.synthetic.corpus import shortened
-from fusesearch.data.sources.synthetic.issues import MAX_ISSUE_CHARS, Symptom, TracebackEntry, write_issue
+from fusesearch.data.sources.synthetic.issues import MAX_ISSUE_CHARS, Symptom, write_issue
 
 VALUE = Symptom(("from toolz import remove",), ("list(remove(odd, [1, 2]))",), "[2]\n", "[1]\n")
-FRAMES = (TracebackEntry("a/b.py", 7, "helper", "return -x"),)
+FRAMES = ('  File "a/b.py", line 7, in helper', "    return -x")
 CRASH = Symptom((), ("x = f(1)", "print(x)"), "3\n", "", "TypeError", "bad operand", traceback=FRAMES)
 NO_ERROR = Symptom((), ("check(-1)",), "", "None\n", promised="ValueError: negative")
 
