@@ -45,7 +45,7 @@ def one_file(scores: Iterable[Score], reading: str) -> list[Score]:
     return ONE_FILE.view([read_as(reading, score) for score in scores])
 
 
-def differences(systems: Mapping[str, System], first: str, readings: Mapping[str, str], confidence: float) -> list[Difference]:
+def differences(systems: Mapping[str, System], first: str, readings: Mapping[str, str]) -> list[Difference]:
     """``first`` minus every other system, paired over instances; p after Holm's correction over the systems.
 
     ``readings`` says how each system's answer is read for F1.
@@ -54,7 +54,7 @@ def differences(systems: Mapping[str, System], first: str, readings: Mapping[str
     sets = {name: {0: one_file(system.scores.values(), readings[name])} for name, system in systems.items()}
     pairs = [(first, name) for name in systems if name != first]
     ranked: dict[str, Statistic] = dict(RANKED)
-    return compare(arms, pairs, ranked, confidence=confidence) + compare(sets, pairs, {"f1": F1}, confidence=confidence)
+    return compare(arms, pairs, ranked) + compare(sets, pairs, {"f1": F1})
 
 
 def best_readings(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -41,7 +41,6 @@ ALONE = {"its sum set by hand": "prior", "its BM25 alone": "all"}
 """Single columns of the ranker as systems."""
 SHOWN = (RANKER, "bm25", "lexical", "CoSIL, 32B", "LocAgent, 32B")
 """Systems of the table by repository."""
-CONFIDENCE = 0.95
 UNCALIBRATED = {level: Model([], dict.fromkeys(GROUPS, (0.0, 1.0, 0.0)), 0.0) for level in COLUMNS}
 
 
@@ -157,7 +156,7 @@ def of_set(rows: Sequence[Instance], systems: Mapping[str, System]) -> dict[str,
     return {
         "table": rows_of_table,
         "readings": readings,
-        "differences": [row.model_dump(mode="json") for row in differences(here, RANKER, readings, CONFIDENCE)],
+        "differences": [row.model_dump(mode="json") for row in differences(here, RANKER, readings)],
         "repositories": by_group(here, names, "repository", {row.instance_id: row.repo for row in rows}),
         "languages": by_group(here, names, "language", {row.instance_id: language(row) for row in rows}),
         "calibration": confidence_of(here[RANKER]),
@@ -199,9 +198,10 @@ def unseen(files: Sequence[Path], repos: Path, model: Path, others: Sequence[str
 
 def rankings_by(models: Mapping[str, Model], tables: Tables) -> dict[str, Ranking]:
     """The rankings that the localizer makes with the models of a file."""
-    scores = {
-        level: np.array([models[level].score(row) for row in table.select(COLUMNS[level]).to_numpy().tolist()])
-        for level, table in tables.items()
-    }
+    scores = {}
+    for level, made in tables.items():
+        # a column that is made no more is used by no tree
+        columns = [pl.col(name) if name in made.columns else pl.lit(0.0).alias(name) for name in models[level].columns]
+        scores[level] = np.array([models[level].score(row) for row in made.select(columns).to_numpy().tolist()])
     scores["function"] = with_files(tables, scores, models["function"].file_share)
     return rankings_of(tables, scores, models)
