@@ -24,8 +24,9 @@ from pathlib import Path
 
 from cachetools import LRUCache
 
-from fusesearch.code.entities import Entities
-from fusesearch.code.names import MAX_TEXT, REAL, Claim, Place, file_named, functions_named
+from experiments.evidence.claims import REAL, Claim, Place, file_named, functions_named
+from experiments.evidence.entities import Entities
+from fusesearch.code.names import MAX_TEXT
 from fusesearch.evaluation.predictions import Prediction, ReleasedRow, json_lines
 from fusesearch.search.git import LINK, Git, Gits
 

@@ -199,9 +199,10 @@ def unseen(files: Sequence[Path], repos: Path, model: Path, others: Sequence[str
 def rankings_by(models: Mapping[str, Model], tables: Tables) -> dict[str, Ranking]:
     """The rankings that the localizer makes with the models of a file."""
     scores = {}
-    for level, made in tables.items():
-        # a column that is made no more is used by no tree
-        columns = [pl.col(name) if name in made.columns else pl.lit(0.0).alias(name) for name in models[level].columns]
-        scores[level] = np.array([models[level].score(row) for row in made.select(columns).to_numpy().tolist()])
+    for level, candidates in tables.items():
+        names = models[level].columns
+        gone = [pl.lit(0.0).alias(name) for name in names if name not in candidates.columns]  # the trees do not use them
+        rows = candidates.with_columns(gone).select(names).to_numpy().tolist()
+        scores[level] = np.array([*map(models[level].score, rows)])
     scores["function"] = with_files(tables, scores, models["function"].file_share)
     return rankings_of(tables, scores, models)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.evidence import released
+from experiments.evidence.claims import Claim, Reason, file_named, functions_named
 from experiments.evidence.released import Published, Snapshot, Snapshots, prediction
-from fusesearch.code.names import Claim, Reason, file_named, functions_named
 from fusesearch.core.errors import RepositoryError
 from tests.fakes.git import committed, git
 

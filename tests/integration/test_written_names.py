@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.evidence.claims import Claim, file_named, functions_named
+from experiments.evidence.entities import Entities
 from experiments.evidence.released import claims_of_file
 from fusesearch.agents.parsing import format_answer, parse_answer
-from fusesearch.code.entities import Entities
 from fusesearch.code.functions import function_spans
-from fusesearch.code.names import Claim, Namer, file_named, functions_named, locate
+from fusesearch.code.names import Namer, locate
 from fusesearch.code.naming import spelled
 from fusesearch.code.outline import outline
 from fusesearch.core.schema import Answer, Location

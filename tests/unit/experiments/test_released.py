@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from experiments.evidence import released
+from experiments.evidence.claims import Claim
 from experiments.evidence.released import FORMATS, Published
-from fusesearch.code.names import Claim
 from fusesearch.core.errors import DataError
 from fusesearch.evaluation import predictions
 

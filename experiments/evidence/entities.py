@@ -5,18 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from fusesearch.code.functions import definitions, function_spans, parse, spans_in_tree
+from fusesearch.code.names import ending
 from fusesearch.code.spans import FunctionSpan, function_at, is_python
 
 _DEFINITION = re.compile(r"\s*(?:async\s+)?(?:def|class)\s+(\w+)")
-
-
-def ending(name: str, names: Collection[str]) -> list[str]:
-    """``name`` alone if it is one of ``names``, else those that end with it after a dot."""
-    return [name] if name in names else [full for full in names if full.endswith(f".{name}")]
 
 
 class Entities:
