@@ -1,13 +1,13 @@
 """The one resolver of names that models write: which file of a repository, and which function, class or lines of it.
 
-It has two interfaces, each following the systems that use it and their published evaluations:
+It has two interfaces, each following the systems that use it:
 
 - :func:`match_path` and :func:`locate`: names read line by line (Agentless, CoSIL), for locations with lines.
 - :class:`Namer`: entities of graph systems (LocAgent, OrcaLoca), for function entities as the metrics count them.
 
 :mod:`fusesearch.code.naming` has the grammar of names. Outside Python a text is looked up as it is among the names of its file.
 
-All follow the same rules. A path is tried as it is, then without a prefix before the repository's root, then as the end of
+Both follow the same rules. A path is tried as it is, then without a prefix before the repository's root, then as the end of
 exactly one file's path. A name is tried as it is, then as a function nested in another, which stands for the outer one, then
 as the end of exactly one function's name *in that file*. Names are never searched in other files.
 """
