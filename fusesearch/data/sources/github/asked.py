@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -60,7 +60,7 @@ class Asked:
     reason: str | None
     text: str = ""
     answer: str = ""
-    provenance: tuple[tuple[str, Any], ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
 
 
 class IssueCrawl(Crawl):
@@ -95,7 +95,7 @@ class IssueCrawl(Crawl):
             "answered_at": (answer or {}).get("createdAt"), "association": (answer or {}).get("authorAssociation"),
         }  # fmt: skip
         reason = next((reason for reason, holds in tests.items() if holds), None)
-        return Asked(number, created, updated, reason, text, reply[:MAX_ANSWER_CHARS], tuple(said.items()))
+        return Asked(number, created, updated, reason, text, reply[:MAX_ANSWER_CHARS], said)
 
     def unfit(self, node: dict[str, Any]) -> dict[str, bool]:
         """What of the issue itself speaks against it, by reason."""
@@ -159,7 +159,7 @@ class IssueCrawl(Crawl):
             base_commit=commit,
             problem_statement=row.text,
             truth=Truth(files=files, expected=Expected(family="open", kind="text", values=[row.answer])),
-            provenance={"source": "github", "repo_id": facts.id, "licence": facts.licence, **dict(row.provenance)},
+            provenance={"source": "github", "repo_id": facts.id, "licence": facts.licence, **row.provenance},
             created_at=row.created.isoformat(),
         )
 

@@ -176,17 +176,14 @@ STRANGE = [
 ]  # fmt: skip
 
 
-def test_strange_issues_have_an_answer_or_none(root: Path, tmp_path: Path):
+def test_strange_issues_have_an_answer_or_none_and_a_tree_without_code_has_none(root: Path, tmp_path: Path):
+    empty = write(tmp_path / "empty", {"README.md": "total"})
+    assert localized(empty, "total is wrong", caches=Caches(tmp_path)).stop == "no_answer"
     for issue in STRANGE:
         trajectory = localized(root, issue, caches=Caches(tmp_path), top=3)
         found = trajectory.answer.modify if trajectory.answer else []
         assert (trajectory.error, len(found) <= 3) == (None, True), issue[:80]
         assert {location.path for location in found} <= FILES.keys()
-
-
-def test_a_tree_without_code_has_no_answer(tmp_path: Path):
-    (tmp_path / "README.md").write_text("total")
-    assert localized(tmp_path, "total is wrong", caches=Caches(tmp_path)).stop == "no_answer"
 
 
 def test_shipped_models_fit_the_features_and_are_small():
