@@ -15,7 +15,7 @@ from fusesearch.core.errors import ConfigError
 from fusesearch.core.overrides import override
 from fusesearch.core.schema import Score
 from fusesearch.training.engines.verl_files import Noted, configured, noted
-from fusesearch.training.engines.verl_training import FIGURES, Places, configuration, figures_of, last_error, metrics_of
+from fusesearch.training.engines.verl_training import FIGURES, Places, configuration, figures_in, last_error
 
 ROOT = Path(__file__).parents[3]
 WRITTEN = Path(__file__).with_name("verl_metrics.jsonl")
@@ -34,10 +34,10 @@ def written(params: Params, **settings: object) -> dict:
 
 
 def test_lines_of_the_real_logger_become_columns_of_our_curve() -> None:
-    rows = dict(metrics_of(WRITTEN))
+    rows = dict(figures_in(WRITTEN))
     assert list(rows) == [0, 1, 2]
-    assert figures_of(rows[0]) == {}  # of a validation alone
-    figures = figures_of(rows[1])
+    assert rows[0] == {}  # of a validation alone
+    figures = rows[1]
     assert set(figures) == {*FIGURES}
     assert figures["loss"] == pytest.approx(-0.04512161)
     assert figures["reward"] == pytest.approx(0.52617186)
@@ -46,10 +46,10 @@ def test_lines_of_the_real_logger_become_columns_of_our_curve() -> None:
 
 def test_a_line_that_is_not_whole_yet_is_read_later(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
-    assert list(metrics_of(path)) == []
+    assert figures_in(path) == []
     whole = WRITTEN.read_text()
     path.write_text(whole[:-10])
-    assert [step for step, _ in metrics_of(path)] == [0, 1]
+    assert [step for step, _ in figures_in(path)] == [0, 1]
 
 
 def test_scores_of_a_step_come_by_instance_and_without_what_a_kill_cut_off(tmp_path: Path) -> None:
