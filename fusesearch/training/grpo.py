@@ -49,7 +49,7 @@ from fusesearch.training.trainer import (
     trainer_arguments,
 )
 from fusesearch.training.validation import Validator, reserve
-from fusesearch.training.weights import FileWeights, check_publishing, folder_of, gathered
+from fusesearch.training.weights import FileWeights, check_publishing, gathered
 
 Snapshot = Callable[[Instance], Repository]
 Tasks = Mapping[str, Instance]
@@ -224,7 +224,7 @@ def _served(params: Params, section: Grpo, model: Any, tokenizer: Any, out: Path
     out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         servers = stack.enter_context(Servers(params.compute, out / "vllm.log", torch.cuda.device_count()))
-        folder = folder_of(params.compute, out)
+        folder = out / "weights"
         weights = FileWeights(folder, servers, tokenizer, params.model.dtype)
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         servers.start(weights.write(model, 0))
@@ -301,7 +301,7 @@ def _trainer(run: Run) -> Any:
         processing_class=run.tokenizer,
         callbacks=callbacks,
         peft_config=adapters(section.lora, run.params.seed),
-        optimizer_of=partial(make_optimizer, section.optimizer, section.learning_rate),
+        optimizer_of=partial(make_optimizer, "adamw", section.learning_rate),
     )
 
     def publish() -> None:

@@ -16,7 +16,7 @@ from fusesearch.core.errors import ArtifactError
 from fusesearch.training.rollouts import Batch, Episodes
 from fusesearch.training.serving import Servers
 from fusesearch.training.trainer import load_student
-from fusesearch.training.weights import FileWeights, check_publishing, folder_of
+from fusesearch.training.weights import FileWeights, check_publishing
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ def served(checkpoint: Path | str, compute: Compute, out: Path, dtype: str) -> I
         tokenizer = AutoTokenizer.from_pretrained(str(folder))
         policy = Policy(tokenizer, servers.addresses, servers.name, servers.max_context, str)
         if compute.servers:
-            stack.callback(shutil.rmtree, folder_of(compute, out), ignore_errors=True)
-            weights = FileWeights(folder_of(compute, out), servers, tokenizer, dtype)
+            stack.callback(shutil.rmtree, out / "weights", ignore_errors=True)
+            weights = FileWeights(out / "weights", servers, tokenizer, dtype)
             check_publishing(load_student(folder)[0], tokenizer, weights, servers, 1.0, dtype)
             policy = replace(policy, version=weights.version)
         yield policy

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import hashlib
 import secrets
 import shutil
 import time
@@ -13,7 +12,6 @@ from typing import Any
 
 from fusesearch.agents.models.base import Message, Sampling
 from fusesearch.agents.models.vllm import VllmModel
-from fusesearch.core.config import Compute
 from fusesearch.core.cores import cores
 from fusesearch.core.errors import AGAIN, InfrastructureError
 from fusesearch.core.schema import Tokens
@@ -26,14 +24,8 @@ LARGEST_DIFFERENCE = {"float32": 0.01, "bfloat16": 0.2}
 """Most mean difference of log-probabilities between trainer and servers, by the type that is served. An old head makes 0.5."""
 
 
-def folder_of(compute: Compute, out: Path) -> Path:
-    """Where the weights of the stage that works in ``out`` lie; other runs may use the same ``compute.weights``."""
-    own = hashlib.sha256(str(out.resolve()).encode()).hexdigest()[:12]
-    return (Path(compute.weights, own) if compute.weights else out / "weights").absolute()
-
-
 class FileWeights:
-    """Publishes weights as a checkpoint in a new folder each time, which the servers read.
+    """Publishes weights as a checkpoint in a new folder each time, which the servers read, on whatever machine they are.
 
     A new folder, because vLLM caches a checkpoint by its path; with a random number in its name, because a
     resumed run comes to the same steps with other weights. The last two stay. Embeddings and head are written apart also
@@ -41,7 +33,7 @@ class FileWeights:
     """
 
     def __init__(self, folder: Path, servers: Servers, tokenizer: Any, dtype: str) -> None:
-        self._folder = folder
+        self._folder = folder.absolute()
         self._servers = servers
         self._tokenizer = tokenizer
         self._dtype = dtype
@@ -86,7 +78,7 @@ class FileWeights:
             partial.rename(path)
         except (OSError, SafetensorError) as error:
             raise InfrastructureError(
-                f"weights cannot be written to {self._folder} ({error}): make room there or set compute.weights, then {AGAIN}"
+                f"weights cannot be written to {self._folder} ({error}): make room there, then {AGAIN}"
             ) from None
         return path
 

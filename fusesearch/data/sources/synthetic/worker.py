@@ -89,7 +89,7 @@ def mine_package(job: dict[str, Any], say: Callable[[dict[str, Any]], None], ste
 def _unsteady(corpus: Corpus, sandbox: Sandbox, spent: bool, steady: bool) -> str:
     """Why the instances may depend on the machine's speed or on chance; empty if they do not."""
     if spent or corpus.dropped["docstring not recorded in time"]:
-        return "seconds_per_repository ran out"
+        return "the processor seconds of a repository ran out"
     if sandbox.late:
         return f"the clock ended examples {sandbox.late} times"
     return "" if steady else "the system does not allow fixed addresses"
