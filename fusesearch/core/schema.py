@@ -227,9 +227,9 @@ class Excerpt(Record):
 
     ``kind`` says what they are: a ``function`` with its body, the ``definition`` of the name, the head of a function that one of
     those calls (``callee``), the line of one that calls it (``caller``) or that has the name and may mean something else
-    (``use``), the line of a ``test``, or the ``outline`` of a file: heads of classes and functions that no other excerpt has.
-    ``lines`` are those of the whole function, ``shown`` those in ``text``, as inclusive ranges. ``of`` is the function that is
-    called or calls, or the name.
+    (``use``), the line of a ``test``, or of the ``outline`` of a file: the head of a function that no other excerpt has.
+    ``lines`` are those of the whole function, ``shown`` those in ``text``, as inclusive ranges; heads stand on one line. ``of``
+    is the function that is called or calls, the name, or the path of the outline.
     """
 
     kind: ExcerptKind

@@ -12,7 +12,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from fusesearch.cli import checks
-from fusesearch.cli.checks import INSTALLED, PROFILE, Machine, Place, python, services, teacher, tokenizer, vllm
+from fusesearch.cli.checks import PROFILE, Machine, Place, python, services, teacher, tokenizer, vllm
 from fusesearch.cli.profiles import load_profile, names
 from fusesearch.core.config import parse_params
 from fusesearch.core.errors import InfrastructureError
@@ -42,10 +42,10 @@ def test_the_core_of_this_environment_works_and_json_lists_every_check(run, chec
     result = run("doctor", "--format", "json")
     report = json.loads(result.stdout)
     assert (result.exit_code, report["ok"]) == (0, True)
-    assert {check["name"] for check in report["checks"]} == {
+    assert sorted(check["name"] for check in report["checks"]) == sorted([
         "python", "ripgrep", "git", "[models]", "[train]", "[evaluate]", "[pipeline]", "[mining]", "[dashboard]", "[gpu]",
         "gpu", "disk", "cores",
-    }  # fmt: skip
+    ])  # fmt: skip
 
 
 def test_a_python_that_pip_takes_is_one_that_doctor_takes(monkeypatch):
@@ -219,12 +219,28 @@ def test_a_server_must_hold_one_request_and_at_least_an_episode():
     ]})["grpo memory"].detail  # fmt: skip
 
 
-def test_verl_has_gpus_of_several_machines():
-    found = report("paper-30b", replace(machine(8, 80), host=900 * 2**30))
+def verl(*options):
+    settings = {"compute.verl_options": list(options)} if options else {}
+    return report("paper-30b", replace(machine(8, 80), host=900 * 2**30), settings)
+
+
+def test_verl_shares_a_model_out_over_the_gpus_of_several_machines_and_names_its_options():
+    found = verl()
     assert found["gpu"].detail == "8 needed on each of 4 machines, 8 x 80 GiB"
     assert "469 steps of 256 rollouts of 15,000 tokens on 32 x NVIDIA H100" in found["grpo hours"].detail
+    assert all(found[name].ok for name in ("gpu", "grpo memory"))
+    assert "on each of 4 x 8 GPUs at 20,480 tokens a pass" in found["grpo memory"].detail
+    tokens = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu="
+    one = verl("trainer.nnodes=1", f"{tokens}40960")
+    assert one["grpo memory"].hint.startswith(f"compute.verl_options: [{tokens}")
 
 
-def test_no_check_has_a_name_twice(checkout):
-    everything = [check.name for each in INSTALLED for check in each(checkout)]
-    assert len(everything) == len(set(everything))
+def test_verl_and_its_cluster_are_looked_for(monkeypatch):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    checks = verl()
+    assert "`make verl` makes its environment" in checks["verl"].hint
+    assert checks["ray"].detail == "no address of a cluster of 4 machines"
+    assert "`ray start --head`" in checks["ray"].hint
+    assert "ray" not in verl("trainer.nnodes=1")
+    monkeypatch.setenv("RAY_ADDRESS", "head:6379")
+    assert verl()["ray"].ok

@@ -1,8 +1,6 @@
 """How files and locations are read from what a model wrote, and what they are taken to mean."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fusesearch.code.names import Named, close_path, locate, match_path, ranked
 from fusesearch.code.outline import outline
@@ -97,22 +95,6 @@ def test_a_misspelt_path_is_near_its_file():
 def test_ranks_are_kept_and_files_follow():
     locations = [Location(path="b.py", function="f"), Location(path="a.py"), Location(path="b.py", function="f", lines=(1, 2))]
     assert [one.entity for one in ranked(locations, ["a.py", "c.py", "c.py"])] == ["b.py::f", "a.py", "c.py"]
-
-
-WORDS = st.sampled_from(
-    ["```", "\n", "a.py", "function: ", "class:", "line: 3", "::", "/", "..", "<think>", "</think>", "- ", ","]
-)
-
-
-@given(st.lists(WORDS | st.text(max_size=6), max_size=60).map("".join))
-def test_any_text_is_read_within_bounds(text):
-    assert len(read_paths(text, 5)) <= 5
-    named = read_named(text, 7)
-    assert len(named) <= 7
-    for item in named:
-        assert item.path
-        assert item.name
-        assert locate(item, CODE) is None or locate(item, CODE).path == "a.py"
 
 
 def test_a_text_of_megabytes_is_read_up_to_a_limit():

@@ -1,6 +1,5 @@
 """What Agentless and CoSIL show of a repository: the tree, the skeletons, the numbered lines."""
 
-import ast
 from itertools import pairwise
 
 from hypothesis import given
@@ -105,23 +104,6 @@ class Shape(Base):
 def test_a_skeleton_of_another_language_has_the_heads_of_functions():
     text = skeleton("a.js", "class Box {\n  open(a,\n       b) {\n    return 1;\n  }\n}\n")
     assert text == "# Box.open (lines 2-5)\n  open(a,\n       b) {\n    ..."
-
-
-@given(
-    st.lists(
-        st.sampled_from(["class A:", "  def f(self):", "    return 1", "def g(a,", "):", " x = 1", "@d", "'''", "\r"]),
-        max_size=25,
-    ).map("\n".join)
-)
-def test_a_skeleton_names_every_function_python_finds(text):
-    shown = skeleton("a.py", text)
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            assert node.name in shown
 
 
 def test_numbered_lines_say_what_is_left_out():

@@ -133,14 +133,6 @@ def test_places_of_another_root_and_of_nodes():
         places["sft.nothing"]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "experiments/profiles").glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_committed_profile_loads(path):
-    base, change = (yaml.safe_load(file.read_text()) for file in (ROOT / "params.yaml", path))
-    params = parse_params(overlay(base, change), source=path.name)
-    assert params.profile == path.stem
-    assert params.grpo.group == 8
-
-
 @pytest.mark.parametrize("name", ["small", "paper-4b", "paper-30b", "tooltrain-7b", "tooltrain-32b", "reposearch-r1"])
 def test_no_larger_profile_inherits_what_only_a_tiny_student_needs(name):
     params = load_profile(name, ROOT)
