@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from fusesearch.cli.profiles import load_profile
-from fusesearch.core.config import Params, Subject, load_params, overlay, parse_params, section_of
+from fusesearch.core.config import Params, Subject, load_params, parse_params, section_of
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.overrides import flat_params
 from fusesearch.core.presets import FILTER_PRESETS, NO_PRESET
@@ -145,18 +145,11 @@ def test_no_larger_profile_inherits_what_only_a_tiny_student_needs(name):
     assert params.evaluate.concurrency >= 32 * params.compute.serve
 
 
-@pytest.mark.parametrize("name", ["paper-4b", "paper-30b"])
-def test_paper_profiles_hold_out_repositories_by_share_and_filter_by_the_papers_rules(name):
-    params = load_profile(name, ROOT)
-    assert (params.split.validation_owners, params.split.validation) == ([], 0.05)
-    assert set(params.filter.skip) == set(FILTER_PRESETS["fusesearch"]["skip"])
-
-
-def test_paper_profiles_hold_the_values_of_appendix_b():
-    base = yaml.safe_load((ROOT / "params.yaml").read_text())
+def test_paper_profiles_hold_the_values_of_appendix_b_and_hold_out_repositories_by_share():
     for name in ("paper-4b", "paper-30b"):
-        change = yaml.safe_load((ROOT / f"experiments/profiles/{name}.yaml").read_text())
-        params = parse_params(overlay(base, change))
+        params = load_profile(name, ROOT)
+        assert (params.split.validation_owners, params.split.validation) == ([], 0.05)
+        assert set(params.filter.skip) == set(FILTER_PRESETS["fusesearch"]["skip"])
         assert (params.sft.learning_rate, params.sft.batch_size, params.sft.epochs) == (2e-5, 32, 1)
         assert (params.sft.warmup_ratio, params.sft.max_length, params.sft.optimizer) == (0.1, 32768, "adamw")
         assert params.grpo.learning_rate == (1e-5 if params.grpo.lora.rank else 1e-6)
