@@ -28,7 +28,7 @@ from fusesearch.training.nano.averaging import average_callback
 from fusesearch.training.nano.renaming import Names, kept_words
 from fusesearch.training.ranks import from_first_rank, rank, train_in_ranks, world_size
 from fusesearch.training.rollouts import Batch, Episodes, degenerate, reward_deviation, rollout_figures
-from fusesearch.training.served import ServedPolicy, folder_of
+from fusesearch.training.served import ServedPolicy
 from fusesearch.training.serving import Servers
 from fusesearch.training.sft import describe_checkpoint
 from fusesearch.training.trainer import (
@@ -225,7 +225,7 @@ def _served(params: Params, section: Grpo, model: Any, tokenizer: Any, out: Path
     out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         servers = stack.enter_context(Servers(params.compute, out / "vllm.log", torch.cuda.device_count()))
-        folder = folder_of(params.compute, out)
+        folder = out / "weights"
         policy = ServedPolicy(folder, servers, tokenizer, params.model.dtype)
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         servers.start(policy.write(model, 0))
@@ -304,7 +304,7 @@ def _trainer(run: Run) -> Any:
         processing_class=run.tokenizer,
         callbacks=callbacks,
         peft_config=adapters(section.lora, run.params.seed),
-        optimizer_of=partial(make_optimizer, section.optimizer, section.learning_rate),
+        optimizer_of=partial(make_optimizer, "adamw", section.learning_rate),
     )
 
     def publish() -> None:

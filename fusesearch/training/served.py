@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import hashlib
 import secrets
 import shutil
 import time
@@ -28,12 +27,6 @@ LARGEST_DIFFERENCE = {"float32": 0.01, "bfloat16": 0.2}
 """Most mean difference of log-probabilities between trainer and servers, by the type that is served. An old head makes 0.5."""
 
 
-def folder_of(compute: Compute, out: Path) -> Path:
-    """Where the weights of the stage that works in ``out`` lie; other runs may use the same ``compute.weights``."""
-    own = hashlib.sha256(str(out.resolve()).encode()).hexdigest()[:12]
-    return (Path(compute.weights, own) if compute.weights else out / "weights").absolute()
-
-
 class ServedPolicy:
     """The policy behind ``servers``. Publishes weights as a checkpoint in a new folder each time, which the servers read.
 
@@ -44,7 +37,7 @@ class ServedPolicy:
 
     def __init__(self, folder: Path, servers: Servers, tokenizer: Any, dtype: str) -> None:
         self.tokenizer = tokenizer
-        self._folder = folder
+        self._folder = folder.absolute()
         self._servers = servers
         self._dtype = dtype
         self._version = ""
@@ -94,7 +87,7 @@ class ServedPolicy:
             partial.rename(path)
         except (OSError, SafetensorError) as error:
             raise InfrastructureError(
-                f"weights cannot be written to {self._folder} ({error}): make room there or set compute.weights, then {AGAIN}"
+                f"weights cannot be written to {self._folder} ({error}): make room there, then {AGAIN}"
             ) from None
         return path
 
@@ -156,7 +149,7 @@ def served(checkpoint: Path | str, compute: Compute, out: Path, dtype: str) -> I
     import torch
     from transformers import AutoTokenizer
 
-    checkpoint, folder = _on_disk(checkpoint), folder_of(compute, out)
+    checkpoint, folder = _on_disk(checkpoint), out / "weights"
     out.mkdir(parents=True, exist_ok=True)
     settings = compute.model_copy(update={"options": ["--dtype", dtype, *compute.options]})
     with ExitStack() as stack:

@@ -64,7 +64,7 @@ def test_running_servers_change_to_the_checkpoint(tmp_path: Path, base: Path) ->
 def test_a_teacher_without_an_endpoint_is_served_by_the_stage(
     tmp_path: Path, params: Params, instances: Path, base: Path
 ) -> None:
-    taught = params.model_copy(update={"teacher": Teacher(localizer="model", model=str(base))})
+    taught = params.model_copy(update={"teacher": Teacher(model=str(base))})
     snapshot = snapshots_in(tmp_path)
     candidates = draw(read_instances(instances), taught.synthesize, 0)
     with Journal(tmp_path / "journal.jsonl", key="key") as journal:
