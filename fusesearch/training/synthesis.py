@@ -19,7 +19,7 @@ from pathlib import Path
 from fusesearch.agents.loop import run_episode, run_episodes
 from fusesearch.agents.models.base import Model, Sampling
 from fusesearch.agents.models.chat import unreadable_calls
-from fusesearch.agents.models.loading import load_model
+from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.core.config import Params, Synthesize, Teacher
 from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.core.schema import Instance, Trajectory
@@ -181,7 +181,7 @@ def _asked(teacher: Teacher, params: Params, out: Path) -> Iterator[Callable[[],
     elif not teacher.model:
         raise ConfigError("teacher.localizer is 'model', so teacher.model must be set in params.yaml, and teacher.base_url too")
     elif teacher.base_url:
-        yield lambda: load_model(teacher.model, teacher.base_url, api_key=os.environ.get("OPENAI_API_KEY"))
+        yield lambda: OpenAICompatibleModel(teacher.model, teacher.base_url, os.environ.get("OPENAI_API_KEY"))
     else:
         with served(teacher.model, params.compute, out, params.model.dtype) as policy:
             if (form := unreadable_calls(policy.tokenizer)) and params.agent.prompt == "full":
