@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from fusesearch.agents.models.base import Message, Sampling
 from fusesearch.agents.parsing import format_calls, parse_answer, parse_turn
 from fusesearch.core.config import Agent
-from fusesearch.localizers.lexical.localizer import LexicalModel, plan_for
+from fusesearch.localizers.lexical.compact import plan_for
+from fusesearch.localizers.lexical.localizer import LexicalModel
 
 ISSUE = """`solve(3)` gives 4, expected 5
 
