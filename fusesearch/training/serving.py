@@ -15,8 +15,9 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -111,7 +112,7 @@ class _Server:
     process: subprocess.Popen[bytes] | None = None
 
 
-class Servers:
+class Servers(ExitStack):
     """The servers of ``compute``. A context manager: at its end those that it started stop.
 
     Servers at given addresses must run with :data:`FOR_ROLLOUTS` and with ``VLLM_SERVER_DEV_MODE=1``, without which they cannot
@@ -122,6 +123,7 @@ class Servers:
     """
 
     def __init__(self, compute: Compute, log: Path, gpus: int) -> None:
+        super().__init__()
         self._compute = compute
         self._log = log
         self._weights: Path | None = None
@@ -162,7 +164,7 @@ class Servers:
         """Let every server change to ``weights`` where it stands. Raises :class:`InfrastructureError` if one fails."""
         self._weights = weights
         with ThreadPoolExecutor(len(self._servers)) as pool:
-            list(pool.map(self._reload, self._servers))
+            list(pool.map(partial(self._reload, weights=weights), self._servers))
         self._asleep = False
 
     def sleep(self) -> None:
@@ -179,18 +181,17 @@ class Servers:
         if self._asleep and self._weights:
             self.reload(self._weights)
 
-    def __enter__(self) -> Servers:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for server in self._servers:
-            if server.process:
-                child.end(server.process, STOP_SECONDS)
-
-    def _reload(self, server: _Server) -> None:
-        assert self._weights is not None  # noqa: S101 - set by reload
+    def _reload(self, server: _Server, weights: Path) -> None:
+        seconds = CALL_SECONDS + sum(path.stat().st_size for path in weights.glob("*.safetensors")) / READ_RATE
+        body = {"method": "reload_weights", "kwargs": {"weights_path": str(weights)}}
+        # no request runs meanwhile: the trainer calls this
         try:
-            _change(server.address, self._weights, self._asleep)
+            with httpx2.Client(base_url=server.address, timeout=seconds, trust_env=False) as client:
+                if self._asleep:
+                    client.post("/wake_up?tags=weights").raise_for_status()
+                client.post("/collective_rpc", json=body).raise_for_status()
+                if self._asleep:
+                    client.post("/wake_up?tags=kv_cache").raise_for_status()
         except httpx2.HTTPError as error:
             then = f"see {self._log}" if server.process else "start vLLM there with VLLM_SERVER_DEV_MODE=1 and the same model"
             raise InfrastructureError(
@@ -209,6 +210,7 @@ class Servers:
         with self._log.open("ab") as log:
             options = (*FOR_ROLLOUTS, QUIET, *self._compute.options)
             server.process = child.start([*line, *options], stdout=log, stderr=log, env=settings)
+        self.callback(child.end, server.process, STOP_SECONDS)
 
     def _await(self, server: _Server) -> None:
         started = time.monotonic()
@@ -237,18 +239,6 @@ def server_options(options: Sequence[str]) -> argparse.Namespace:
         return parser.parse_known_args(list(options))[0]
     except argparse.ArgumentError as error:
         raise ConfigError(f"compute.options: {error}") from None
-
-
-def _change(address: str, weights: Path, slept: bool) -> None:
-    """Change a server's weights in place. ``slept``: it may be asleep. No request runs meanwhile: the trainer calls this."""
-    seconds = CALL_SECONDS + sum(path.stat().st_size for path in weights.glob("*.safetensors")) / READ_RATE
-    with httpx2.Client(base_url=address, timeout=seconds, trust_env=False) as client:
-        if slept:
-            client.post("/wake_up?tags=weights").raise_for_status()
-        body = {"method": "reload_weights", "kwargs": {"weights_path": str(weights)}}
-        client.post("/collective_rpc", json=body).raise_for_status()
-        if slept:
-            client.post("/wake_up?tags=kv_cache").raise_for_status()
 
 
 def _facts(address: str) -> tuple[str, int]:

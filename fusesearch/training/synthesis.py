@@ -19,14 +19,15 @@ from pathlib import Path
 from fusesearch.agents.loop import run_episode, run_episodes
 from fusesearch.agents.models.base import Model, Sampling
 from fusesearch.agents.models.chat import unreadable_calls
-from fusesearch.agents.models.loading import load_model
+from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.core.config import Params, Synthesize, Teacher
 from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.core.storage import Journal, Progress, silent
 from fusesearch.localizers.answerers.scripted import LexicalAnswers
 from fusesearch.localizers.episodes import make_episode
-from fusesearch.localizers.lexical.localizer import LexicalModel, plan_for
+from fusesearch.localizers.lexical.compact import plan_for
+from fusesearch.localizers.lexical.localizer import LexicalModel
 from fusesearch.localizers.reposearcher.lexical import RepoSearcherTeacher
 from fusesearch.localizers.reposearcher.tools import ANSWERS
 from fusesearch.search.repository import Repository
@@ -93,7 +94,7 @@ def synthesize(
 
     Raises:
         InfrastructureError: over half of the candidates failed; finished ones stay in the journal.
-        ConfigError: the teacher's model or address is missing.
+        ConfigError: the calls of a teacher that the stage serves cannot be read.
     """
     failed: dict[str, Trajectory] = {}
     with _asked(params.teacher, params, out) as model:
@@ -176,12 +177,10 @@ def _scripted(candidate: Candidate, params: Params) -> Model:
 @contextmanager
 def _asked(teacher: Teacher, params: Params, out: Path) -> Iterator[Callable[[], Model | None]]:
     """Gives the teacher's model for one event loop, or None where a script teaches."""
-    if teacher.localizer == "lexical":
+    if not teacher.model:
         yield lambda: None
-    elif not teacher.model:
-        raise ConfigError("teacher.localizer is 'model', so teacher.model must be set in params.yaml, and teacher.base_url too")
     elif teacher.base_url:
-        yield lambda: load_model(teacher.model, teacher.base_url, api_key=os.environ.get("OPENAI_API_KEY"))
+        yield lambda: OpenAICompatibleModel(teacher.model, teacher.base_url, os.environ.get("OPENAI_API_KEY"))
     else:
         with served(teacher.model, params.compute, out, params.model.dtype) as policy:
             if (form := unreadable_calls(policy.tokenizer)) and params.agent.prompt == "full":

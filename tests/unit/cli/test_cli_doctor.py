@@ -128,7 +128,7 @@ def test_a_profile_with_rollouts_by_vllm_needs_it_or_servers_elsewhere(checkout)
 
 def test_a_teacher_and_servers_of_the_environment_are_looked_for_where_they_are(checkout, monkeypatch):
     def found(url):
-        params = parse_params({"teacher": {"localizer": "model", "model": "m", "base_url": url}})
+        params = parse_params({"teacher": {"model": "m", "base_url": url}})
         return {check.name: check.ok for check in teacher(Place(params, checkout, NOTHING))}
 
     with Endpoint(scripted({})) as endpoint:

@@ -120,8 +120,8 @@ def test_a_configuration_is_read_with_those_it_is_made_of() -> None:
 
 
 def test_what_only_our_own_trainer_does_is_refused() -> None:
-    asked = {"engine": "verl", "lora": {"rank": 8}, "renamed": 0.5, "optimizer": "muon", "validation": {"every": 5}}
-    with pytest.raises(ConfigError, match="engine verl trains without optimizer: muon, lora, renamed: that takes engine trl"):
+    asked = {"engine": "verl", "lora": {"rank": 8}, "renamed": 0.5, "validation": {"every": 5}}
+    with pytest.raises(ConfigError, match="engine verl trains without lora, renamed: that takes engine trl"):
         parse_params({"grpo": asked})
     with pytest.raises(ConfigError, match=r"engine verl trains without validation\.keep_best: that takes"):
         parse_params({"grpo": {"engine": "verl", "validation": {"every": 5, "keep_best": True}}})

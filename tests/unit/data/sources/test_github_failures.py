@@ -1,5 +1,6 @@
 """What failed requests mean, and how long a run waits."""
 
+import os
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -39,12 +40,14 @@ class GitHubs(LocalServer):
             waits.append((round(seconds), reason.partition(" ")[0]))
             now[0] += seconds
 
-        return Api(GitHubSource(api_url=self.url, token_env="FUSESEARCH_TEST_TOKEN"), wait, clock=lambda: now[0]), waits
+        os.environ["GITHUB_API_URL"] = self.url  # the fixture ``token`` puts it back
+        return Api(wait, clock=lambda: now[0]), waits
 
 
 @pytest.fixture(autouse=True)
 def token(monkeypatch):
-    monkeypatch.setenv("FUSESEARCH_TEST_TOKEN", "ghp_x")
+    monkeypatch.setenv("GITHUB_TOKEN", "ghp_x")
+    monkeypatch.setenv("GITHUB_API_URL", "")
 
 
 GOOD = (200, {}, {"data": {"rateLimit": {"cost": 3}}})
@@ -149,21 +152,23 @@ def test_pauses_double_up_to_two_minutes_and_a_limit_that_lasts_too_long_ends_th
 def test_tokens_go_encrypted_or_nowhere(monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "ghp_x")
     for address in ("http://api.github.com", "ftp://x", "https://name:secret@api.github.com"):
-        with pytest.raises(ConfigError, match="api_url"):
-            Api(GitHubSource(api_url=address))
+        monkeypatch.setenv("GITHUB_API_URL", address)
+        with pytest.raises(ConfigError, match="GITHUB_API_URL"):
+            Api()
+    monkeypatch.delenv("GITHUB_API_URL")
     for value, said in (("", "set GITHUB_TOKEN"), ("ghp_\u00e9", "a character that tokens never have")):
         monkeypatch.setenv("GITHUB_TOKEN", value)
         with pytest.raises(ConfigError, match=said):
-            Api(GitHubSource())
+            Api()
 
 
 def test_an_app_needs_all_three_variables(monkeypatch, tmp_path):
     for name, value in zip(client.APP, ("7", "8", str(tmp_path / "no key")), strict=True):
         with pytest.raises(ConfigError, match="an App needs numbers in") if name != client.APP[0] else nullcontext():
-            Api(GitHubSource(token_env="FUSESEARCH_TEST_TOKEN"))
+            Api()
         monkeypatch.setenv(name, value)
     with pytest.raises(ConfigError, match="no key"):
-        Api(GitHubSource())
+        Api()
 
 
 @pytest.mark.parametrize(
