@@ -15,9 +15,8 @@ from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_answer, format_calls, parse_turn
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.fusesearch import FuseSearchLocalizer
-from fusesearch.localizers.lexical.compact import Compact
+from fusesearch.localizers.lexical.compact import CALLS, Compact, Plan, plan_for
 from fusesearch.localizers.lexical.evidence import Call, Evidence
-from fusesearch.localizers.lexical.plan import Plan, plan_for
 
 MAX_CALLS = 8
 """Most calls in a turn if ``agent.max_calls_per_turn`` allows them; sequential mode has one."""
@@ -53,7 +52,7 @@ class LexicalModel(ScriptedModel):
         turn = sum(message.role == "assistant" for message in messages)
         evidence = Evidence.of(calls_of(messages))
         policy = Compact(issue, evidence, self.plan)
-        last = turn >= self.plan.turns - 1 or len(evidence.calls) >= self.plan.calls
+        last = turn >= self.plan.turns - 1 or len(evidence.calls) >= CALLS
         steps = [] if last else policy.next_steps(turn, self.calls_per_turn)
         return format_calls(steps) if steps else format_answer(policy.answer())
 
