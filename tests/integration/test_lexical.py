@@ -9,7 +9,8 @@ from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Instance
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.fusesearch import FuseSearchLocalizer
-from fusesearch.localizers.lexical.localizer import LexicalLocalizer, LexicalModel, plan_for
+from fusesearch.localizers.lexical.compact import plan_for
+from fusesearch.localizers.lexical.localizer import LexicalLocalizer, LexicalModel
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
 

@@ -87,7 +87,6 @@ def test_an_episode_keeps_the_cache_of_the_weights_it_began_with(local: Transfor
         asyncio.run(two(model))
     salts = Counter(asked["cache_salt"] for _, asked in engines[0].requests)
     assert list(salts.values()) == [3, 3]
-    assert len(model.sampled) == 6  # each request may be answered by newer weights
 
 
 def test_a_message_gets_what_is_left_of_the_context_and_one_without_room_ends_as_context(

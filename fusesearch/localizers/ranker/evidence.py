@@ -14,6 +14,7 @@ from typing import NamedTuple
 from fusesearch.code.other.languages import SUFFIXES as READ_SUFFIXES
 from fusesearch.localizers.lexical.clues import IDENTIFIER, Frame
 from fusesearch.localizers.lexical.stopwords import COMMON_NAMES, SHORT_WORDS, STOPWORDS, word_set
+from fusesearch.localizers.ranker.columns import NAMED
 from fusesearch.localizers.ranker.facts import literal_terms, words_of
 from fusesearch.localizers.ranker.frames import all_frames
 from fusesearch.localizers.ranker.noise import without_noise
@@ -28,10 +29,6 @@ MANY_OPTIONS = 3
 """Options of a line outside the title from which none counts."""
 LEAST_STEM = 4
 """Characters of a word that can be the name of a file without its separators."""
-
-KINDS = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "owner", "plain")
-"""How a name is mentioned: in the title; alone between backticks; as the outermost call of a line of code; otherwise in code; in
-running text, where it looks like code; after a dot; in an import; before a dot; as a word of the title or with a capital."""
 
 SUFFIXES = "|".join(["pyi?", "pyx", *(suffix[1:] for suffix in READ_SUFFIXES), "lua", "pl", "pm", "sh", "sql", "vue", "svelte"])
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -291,7 +288,7 @@ def _names(title: str, prose: str, code: str) -> dict[str, Mention]:
         if (len(name) > 2 or name[-1].isdigit()) and name.lower() not in STOPWORDS:
             mention(name, "plain")
     found = {name: Mention(frozenset(kinds[name]), frozenset(owners.get(name, ()))) for name in kinds}
-    best = sorted(found, key=lambda name: min(KINDS.index(kind) for kind in found[name].kinds))
+    best = sorted(found, key=lambda name: min(NAMED.index(kind) for kind in found[name].kinds))
     return {name: found[name] for name in best[:MAX_NAMES]}
 
 

@@ -36,15 +36,7 @@ def test_tests_are_recognized_in_every_layout_and_names_that_only_sound_like_the
 def test_documents_configuration_and_the_rest_are_told_apart():
     kinds = {
         "docs": ["docs/conf.py", "a.rst", "LICENSE", "changelog/1.bugfix", "specs/api.md"],
-        "config": [
-            "setup.cfg",
-            "setup.py",
-            ".github/x.yml",
-            "Makefile",
-            "requirements-dev.txt",
-            ".gitignore",
-            "spec/openapi.yaml",
-        ],
+        "config": ["setup.cfg", "setup.py", ".github/x.yml", "Makefile", "requirements-dev.txt", ".gitignore", "spec/a.yaml"],
         "test": ["pkg/tests/data.json", "testing/a.py", "conftest.py"],
         "code": ["news/feed.py", "src/a.tsx"],
         "other": ["logo.png", ""],

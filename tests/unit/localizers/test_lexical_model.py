@@ -2,14 +2,14 @@
 
 import asyncio
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.agents.models.base import Message, Sampling
 from fusesearch.agents.parsing import format_calls, parse_answer, parse_turn
 from fusesearch.core.config import Agent
-from fusesearch.localizers.lexical.localizer import LexicalModel, plan_for
+from fusesearch.localizers.lexical.compact import plan_for
+from fusesearch.localizers.lexical.localizer import LexicalModel
 
 ISSUE = """`solve(3)` gives 4, expected 5
 
@@ -116,8 +116,6 @@ def test_where_nothing_was_found_the_frames_further_out_are_looked_up():
     assert after(searches[:2], ["No matches", "No matches"], "Crash\n" + frames) == [searches[2][1]]
 
 
-def test_the_plan_fits_the_limits_a_number_of_calls_below_one_is_refused_and_without_a_clue_the_answer_is_empty():
+def test_the_plan_fits_the_limits_and_without_a_clue_the_answer_is_empty():
     assert parse_answer(LexicalModel(4).next_text(conversation("It is broken!"))).modify == []
     assert [plan_for(Agent(max_turns=turns)).turns for turns in (3, 12)] == [3, 4]
-    with pytest.raises(ValueError, match="at least 1"):
-        LexicalModel(0)
