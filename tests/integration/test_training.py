@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -13,15 +12,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from fusesearch.agents.loop import run_episode
-from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.core.config import Base, Lora, Params, RolloutSearch
 from fusesearch.core.errors import InfrastructureError
-from fusesearch.core.schema import Expected, Instance, Score, Tokens, Trajectory, Truth, Turn
+from fusesearch.core.schema import Expected, Score, Tokens, Trajectory, Truth, Turn
 from fusesearch.core.storage import read_instances, read_json, write_instances, write_jsonl
-from fusesearch.localizers.episodes import make_episode
-from fusesearch.search.repository import Repository
 from fusesearch.training import grpo, sft
 from fusesearch.training.environment import Rollout, columns_of
 from fusesearch.training.nano.base import train_base
@@ -34,21 +29,18 @@ Reinforce = Callable[..., list[dict[str, float]]]
 ADAPTED: dict[str, Any] = {"optimizer": "adamw", "lora": Lora(rank=4)}
 
 
-def test_only_assistant_tokens_are_trained(base: Path, params: Params, trajectory: Trajectory) -> None:
+def test_only_assistant_tokens_are_trained_and_drills_are_rows_beside_them(
+    base: Path, params: Params, trajectory: Trajectory
+) -> None:
     _, tokenizer = load_student(base)
     rows, dropped = tokenize([trajectory], tokenizer, params)
     trained = tokenizer.decode([label for label in rows[0]["labels"] if label != -100])
     assert trained == SEARCH + "<|im_end|>" + ANSWER + "<|im_end|>"
     assert "guided" not in tokenizer.decode(rows[0]["input_ids"])
-    assert dropped == 0
-
-
-def test_drills_are_rows_beside_the_trajectories(base: Path, params: Params, trajectory: Trajectory) -> None:
-    _, tokenizer = load_student(base)
     with_drills = params.model_copy(update={"sft": params.sft.model_copy(update={"drills": 3, "max_length": 4096})})
-    rows, dropped = tokenize([trajectory], tokenizer, with_drills)
-    assert (len(rows), dropped) == (4, 0)
-    for row in rows[1:]:
+    (_, *drills), dropped_too = tokenize([trajectory], tokenizer, with_drills)
+    assert (len(rows), len(drills), dropped, dropped_too) == (1, 3, 0, 0)
+    for row in drills:
         told = [token for token, label in zip(row["input_ids"], row["labels"], strict=True) if label == -100]
         assert tokenizer.decode(told).startswith("/repo/")
         assert tokenizer.decode([label for label in row["labels"] if label != -100]).count(" of /repo/") >= 1
@@ -174,9 +166,8 @@ def test_grpo_ends_where_no_rollout_of_a_step_could_run(reinforce: Reinforce, mo
 def test_grpo_takes_issues_and_questions_together(params: Params, instances: Path, reinforce: Reinforce) -> None:
     issue = read_instances(instances)[0]
     expected = Expected(family="default", kind="value", values=["2"])
-    question = issue.model_copy(
-        update={"instance_id": "q", "problem_statement": "What is 4 % 2?", "truth": Truth(files=["a.py"], expected=expected)}
-    )
+    asked = {"instance_id": "q", "problem_statement": "What is 4 % 2?", "truth": Truth(files=["a.py"], expected=expected)}
+    question = issue.model_copy(update=asked)
     write_instances(instances, [issue, question])
     both = params.model_copy(update={"agent": params.agent.model_copy(update={"toolset": "both"})})
     (row,) = reinforce(given=both, steps=1)
@@ -214,19 +205,6 @@ def test_the_mean_over_the_last_steps_is_saved_also_by_a_run_that_was_killed(
     assert not saved.exists()
 
 
-def test_sequence_is_what_was_generated(tmp_path: Path, params: Params, base: Path) -> None:
-    (tmp_path / "a.py").write_text("def prime(n): ...\n")
-    model = TransformersModel.load(base)
-    instance = Instance(instance_id="i", repo="o/r", base_commit="c", problem_statement="prime")
-    sampling = Sampling(temperature=1.0, max_new_tokens=9, seed=1)
-    episode = make_episode(instance, Repository(tmp_path), model, params.agent, params.tools, sampling, localizer="x")
-    done = asyncio.run(run_episode(episode))
-    rollout = Rollout.of(done, Score(instance_id="i", localizer="x"), model.tokenizer.eos_token_id)
-    sampled = [token for turn in done.turns if turn.tokens for token in turn.tokens.completion_ids]
-    assert [t for t, m in zip(rollout.completion_ids, rollout.mask, strict=True) if m] == sampled
-    assert len(rollout.completion_ids) == len(rollout.logprobs) == len(rollout.mask)
-
-
 def test_observations_between_turns_are_masked(trajectory: Trajectory) -> None:
     first = Tokens(prompt_ids=[1, 2], completion_ids=[3, 9], logprobs=[-0.1, -0.2])
     second = Tokens(prompt_ids=[1, 2, 3, 9, 5, 6], completion_ids=[7, 9], logprobs=[-0.3, -0.4])
@@ -251,12 +229,8 @@ def test_adapters_train_beside_frozen_weights_and_the_checkpoint_has_them_merged
     before, after = (load_file(path / "model.safetensors") for path in (base, tmp_path / "out" / "checkpoint"))
     (trained,) = (trainer.model for trainer in trainers)
     assert all(name.count("lora_") for name, parameter in trained.named_parameters() if parameter.requires_grad)
-    frozen = {
-        name.removeprefix("base_model.model.").replace(".base_layer", ""): value
-        for name, value in trained.state_dict().items()
-        if "lora_" not in name
-    }
-    assert all(torch.equal(frozen[name], value) for name, value in before.items())
+    state = {name.removeprefix("base_model.model.").replace(".base_layer", ""): it for name, it in trained.state_dict().items()}
+    assert all(torch.equal(state[name], value) for name, value in before.items())  # adapters have names of their own
     assert {name for name in before if not torch.equal(before[name], after[name])} == {name for name in before if "proj" in name}
     merged, _ = load_student(tmp_path / "out" / "checkpoint")
     ids = torch.arange(9)[None]

@@ -58,65 +58,55 @@ def equal(first: Weights, second: Weights) -> bool:
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
-class Watched:
-    """A run with validations before the first step, after the third and after the last, whose weights are averaged over half."""
-
-    def __init__(self, train: Train, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder = folder / "with"
-        self.drawn: list[bool] = []
-        self.asked: list[tuple[float, Weights]] = []
-        add, make = grpo.Validator._add, Episodes.make
-
-        def state() -> Any:
-            return random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
-
-        def added(validator: Any, step: int, trainer: Any) -> bool:
-            before = state()
-            best = add(validator, step, trainer)
-            self.drawn.append(state() != before)
-            return best
-
-        def made(episodes: Episodes, ids: list[str], step: int, policy: Any, positions: Any = None) -> Batch:
-            weights = {name: value.clone() for name, value in policy.model.state_dict().items()}
-            self.asked.append((episodes.section.temperature, weights))
-            return make(episodes, ids, step, policy, positions)
-
-        monkeypatch.setattr(grpo.Validator, "_add", added)
-        monkeypatch.setattr(Episodes, "make", made)
-        self.weights = train("with", validation={"every": 3}, averaged=0.5)
-        monkeypatch.setattr(Episodes, "make", make)
-        self.rows = rows_of(self.folder)
-
-
 def test_a_validation_is_greedy_by_the_weights_of_its_step_and_changes_nothing(
     train: Train, tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Validations are before the first step, after the third and after the last, of a run whose weights are a mean."""
+    drawn: list[bool] = []
+    asked: list[Weights] = []
+    add, make = grpo.Validator._add, Episodes.make
+
+    def state() -> Any:
+        return random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
+
+    def added(validator: Any, step: int, trainer: Any) -> bool:
+        before = state()
+        best = add(validator, step, trainer)
+        drawn.append(state() != before)
+        return best
+
+    def made(episodes: Episodes, ids: list[str], step: int, policy: Any, positions: Any = None) -> Batch:
+        if not episodes.section.temperature:
+            asked.append({name: value.clone() for name, value in policy.model.state_dict().items()})
+        return make(episodes, ids, step, policy, positions)
+
     training, held_out = reserve(read_instances(instances), 2, params.seed)
     write_instances(tmp_path / "rest.parquet", training)
-    watched = Watched(train, tmp_path, monkeypatch)
-    without = train("without", tmp_path / "rest.parquet", averaged=0.5)
-    assert equal(watched.weights, without)
-    assert watched.drawn == [False] * 3
-    assert [{key: value for key, value in row.items() if "validation/" not in key} for row in timeless(watched.rows)][
-        1:
-    ] == timeless(rows_of(tmp_path / "without"))
     assert not {row.instance_id for row in training} & {row.instance_id for row in held_out}
+    with monkeypatch.context() as patch:
+        patch.setattr(grpo.Validator, "_add", added)
+        patch.setattr(Episodes, "make", made)
+        weights = train("with", validation={"every": 3}, averaged=0.5)
+    without = train("without", tmp_path / "rest.parquet", averaged=0.5)
+    rows = rows_of(tmp_path / "with")
+    assert equal(weights, without)
+    assert drawn == [False] * 3
+    plain = [{key: value for key, value in row.items() if "validation/" not in key} for row in timeless(rows)]
+    assert plain[1:] == timeless(rows_of(tmp_path / "without"))
+    greedy = [{name: found[name] for name in without} for found in asked]
+    assert equal(greedy[0], load_file(base / "model.safetensors"))
+    assert equal(greedy[-1], without)  # the mean of the last steps, which the run leaves
 
-    validations = [{name: weights[name] for name in without} for temperature, weights in watched.asked if temperature == 0]
-    assert equal(validations[0], load_file(base / "model.safetensors"))
-    assert equal(validations[-1], without)  # the mean of the last steps, which the run leaves
-
-    assert [row["step"] for row in watched.rows] == [0, 1, 2, 3, 4]
-    assert [row["step"] for row in watched.rows if "validation/turns" in row] == [0, 3, 4]
-    first = watched.rows[0]
-    assert first.keys() - {"step", "steps"} == {key for key in first if key.startswith("validation/")}
-    assert (first["validation/f1_gain"], first["validation/f1_gain_low"], first["validation/f1_gain_high"]) == (0, 0, 0)
-    every = list(read_jsonl(watched.folder / "checkpoint/validation.jsonl", Validated))
+    validated = [row for row in rows if "validation/turns" in row]
+    assert ([row["step"] for row in rows], [row["step"] for row in validated]) == ([0, 1, 2, 3, 4], [0, 3, 4])
+    assert rows[0].keys() - {"step", "steps"} == {key for key in rows[0] if key.startswith("validation/")}
+    assert [rows[0][f"validation/f1_gain{end}"] for end in ("", "_low", "_high")] == [0, 0, 0]
+    every = list(read_jsonl(tmp_path / "with/checkpoint/validation.jsonl", Validated))
     assert [row.step for row in every] == [0, 3, 4]
     assert len({tuple(score.instance_id for score in row.scores) for row in every}) == 1
-    for validated, logged in zip(every, [row for row in watched.rows if "validation/turns" in row], strict=True):
+    for found, logged in zip(every, validated, strict=True):
         for name, field in {"turns": "turns", "tokens": "tokens_context", "efficiency": "efficiency", "reward": "reward"}.items():
-            assert logged[f"validation/{name}"] == pytest.approx(mean_of(validated.scores, field))
+            assert logged[f"validation/{name}"] == pytest.approx(mean_of(found.scores, field))
 
 
 @pytest.mark.parametrize("killed_at", [3, pytest.param(0, marks=pytest.mark.rare), pytest.param(2, marks=pytest.mark.rare)])
@@ -151,14 +141,16 @@ def test_the_best_step_is_kept_the_first_of_several(
     add = grpo.Validator._add
 
     def scored(self: Any, step: int, trainer: Any) -> bool:
-        reward = next(left)
-        batch_of = self._batch_of
-        monkeypatch.setattr(self, "_batch_of", lambda trainer: _rewarded(batch_of(trainer), reward))
+        reward, batch_of = next(left), self._batch_of
+
+        def rewarded(trainer: Any) -> Any:
+            batch = batch_of(trainer)
+            return grpo.replace(batch, scores=[score.model_copy(update={"reward": reward}) for score in batch.scores])
+
         saved[step] = {name: value.clone() for name, value in trainer.model.state_dict().items()}
-        try:
+        with monkeypatch.context() as patch:
+            patch.setattr(self, "_batch_of", rewarded)
             return add(self, step, trainer)
-        finally:
-            self._batch_of = batch_of
 
     monkeypatch.setattr(grpo.Validator, "_add", scored)
     kept = train("out", validation={"every": 2, "keep_best": True})
@@ -166,10 +158,6 @@ def test_the_best_step_is_kept_the_first_of_several(
     assert not equal(kept, {name: saved[{0: 2, 2: 4, 4: 0}[best]][name] for name in kept})
     assert load_student(tmp_path / "out" / "checkpoint")
     assert (tmp_path / "out/checkpoint/fusesearch.json").is_file()
-
-
-def _rewarded(batch: Any, reward: float) -> Any:
-    return grpo.replace(batch, scores=[score.model_copy(update={"reward": reward}) for score in batch.scores])
 
 
 def test_a_pool_without_prompts_to_spare_is_refused_in_one_line(train: Train) -> None:
