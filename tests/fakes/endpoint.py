@@ -25,8 +25,8 @@ class Endpoint(LocalServer):
     ``faults`` has the share of requests by fault: ``drop`` (no reply), ``late`` (a reply after 0.3 s), ``cut`` (half of the
     promised body) and ``half`` (half a JSON object). A conversation over ``context_tokens`` is refused as by vLLM.
 
-    ``asked`` and ``headers`` list the requests. ``served`` counts them by fault, or as ``answered``. ``errors`` lists what
-    ``answer`` raised.
+    ``asked`` and ``headers`` list the requests. ``served`` counts them by fault, or as ``answered``. ``longest`` is the largest
+    prompt in tokens. ``errors`` lists what ``answer`` raised.
     """
 
     def __init__(
@@ -35,6 +35,7 @@ class Endpoint(LocalServer):
         self.asked: list[dict[str, Any]] = []
         self.headers: list[Message] = []
         self.served: Counter[str] = Counter()
+        self.longest = 0
         self.errors: list[str] = []
         self._answer = answer
         self._faults = faults or {}
@@ -54,6 +55,7 @@ class Endpoint(LocalServer):
     def reply(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Status and JSON of the reply to a request."""
         prompt = _tokens(request["messages"]) + _tokens(request.get("tools") or [])
+        self.longest = max(self.longest, prompt)
         if self._context and prompt > self._context:
             return 400, refusal(f"the prompt has {prompt} tokens, over the maximum context length of {self._context}")
         try:

@@ -65,8 +65,7 @@ async def played(model: TransformersModel, pace: int, concurrency: int) -> list[
     return sorted(rows, key=lambda row: row[0])
 
 
-@pytest.mark.parametrize("concurrency", [3, len(ISSUES)])
-@pytest.mark.parametrize("most", [4, 64])
+@pytest.mark.parametrize(("concurrency", "most"), [(3, 4), (3, 64), (len(ISSUES), 4), (len(ISSUES), 64)])
 def test_tools_that_take_longer_change_no_batch_and_no_bit(base: Path, concurrency: int, most: int) -> None:
     runs = []
     for pace in range(3):
@@ -103,33 +102,20 @@ def test_rollouts_of_search_tasks_are_in_lockstep(base: Path, params: Params, in
     assert len(runs[0][0][0]) == 12
 
 
-def test_a_model_answers_after_its_episodes_were_stopped(base: Path) -> None:
-    model = TransformersModel.load(base)
-
-    async def hangs() -> None:
-        await asyncio.sleep(60)
-
-    async def asks() -> None:
-        await model.complete([Message(role="user", content="n")], [], Sampling(max_new_tokens=2))
-
-    async def short() -> None:
-        await asyncio.sleep(0.05)
-
-    async def stopped() -> Completion:
-        async with aclosing(run_episodes([asks, hangs, short], 3)) as rows:
-            async for _ in rows:
-                break
-        return await asyncio.wait_for(model.complete([Message(role="user", content="n")], [], Sampling(max_new_tokens=2)), 20)
-
-    assert asyncio.run(stopped()).tokens
-
-
-def test_episodes_that_an_episode_runs_count_as_its_own(base: Path) -> None:
+def test_a_model_answers_after_its_episodes_were_stopped_and_those_that_an_episode_runs_count_as_its_own(base: Path) -> None:
     model = TransformersModel.load(base)
 
     async def asks() -> int:
         made = await model.complete([Message(role="user", content="n")], [], Sampling(max_new_tokens=2))
         return made.usage.completion_tokens
+
+    async def stopped() -> int:
+        async with aclosing(run_episodes([asks, partial(asyncio.sleep, 60, 0), partial(asyncio.sleep, 0.05, 0)], 3)) as rows:
+            async for _ in rows:
+                break
+        return await asyncio.wait_for(asks(), 20)
+
+    assert asyncio.run(stopped()) == 2
 
     async def outer() -> list[int]:
         return [await asks(), *[row async for row in run_episodes([asks, asks], 2)]]

@@ -80,14 +80,13 @@ def scratch(project, name):
     return project / name
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 9])
-def test_a_split_has_every_key_once_in_parts_of_even_size(count):
-    parts = Part("journal", tuple("abcde")).split(count)
-    assert [key for part in parts for key in part.keys] == list("abcde")
-    sizes = [len(part.keys) for part in parts]
-    assert len(sizes) == min(count, 5)
-    assert max(sizes) - min(sizes) <= 1
-    assert Part("journal", ()).split(count) == []
+def test_a_split_has_every_key_once_in_parts_of_even_size():
+    for count in (1, 2, 3, 9):
+        parts = Part("journal", tuple("abcde")).split(count)
+        assert [key for part in parts for key in part.keys] == list("abcde")
+        sizes = [len(part.keys) for part in parts]
+        assert (len(sizes), max(sizes) - min(sizes) <= 1) == (min(count, 5), True)
+        assert Part("journal", ()).split(count) == []
 
 
 @pytest.mark.usefixtures("project")

@@ -22,10 +22,7 @@ from tests.fakes.git import git, write
 FILES = {
     "littlepkg/__init__.py": '"""A made-up package."""\n\nfrom littlepkg.shapes import area, perimeter, scale\n',
     "littlepkg/shapes.py": '''
-        """Shapes.
-
-        Plain ones.
-        """
+        """Shapes."""
 
         from littlepkg.numbers import clamp, total
 
@@ -140,26 +137,20 @@ def test_the_patch_of_an_instance_fixes_its_failing_doctest(little, tmp_path):
     assert mined.figures == {"ended_by_clock": 0, "unsteady": {}}
     assert "littlepkg/tests/test_shapes.py" not in git(git_dir, "ls-tree", "-r", "--name-only", "main")
     for number, instance in enumerate(mined.instances):
-        check_instance(instance, git_dir, tmp_path / f"work {number}", site)
-
-
-def check_instance(instance, git_dir, work, site):
-    assert truth_in_git(git_dir, instance.base_commit, instance.patch).functions == [instance.provenance["function"]]
-    assert git(git_dir, "rev-parse", f"refs/instances/{instance.instance_id}") == instance.base_commit
-    assert str(site) not in instance.problem_statement
-    assert ">>>" in instance.problem_statement or "```" in instance.problem_statement
-    work.mkdir()
-    git(git_dir, f"--work-tree={work}", "checkout", "-q", "-f", instance.base_commit, "--", ".")
-    broken = run_statement(instance, work)
-    git(work, "apply", "-", given=instance.patch)
-    mended = run_statement(instance, work)
-    assert mended != broken
-    path = instance.provenance["function"].split("::")[0]
-    assert (work / path).read_text().strip() == git(git_dir, "show", f"main:{path}")
-    if instance.provenance["exception"]:
-        assert instance.provenance["exception"] in broken
-    else:
-        assert broken == instance.provenance["got"]
+        assert truth_in_git(git_dir, instance.base_commit, instance.patch).functions == [instance.provenance["function"]]
+        assert git(git_dir, "rev-parse", f"refs/instances/{instance.instance_id}") == instance.base_commit
+        assert str(site) not in instance.problem_statement
+        assert ">>>" in instance.problem_statement or "```" in instance.problem_statement
+        work = tmp_path / f"work {number}"
+        work.mkdir()
+        git(git_dir, f"--work-tree={work}", "checkout", "-q", "-f", instance.base_commit, "--", ".")
+        broken = run_statement(instance, work)
+        git(work, "apply", "-", given=instance.patch)
+        assert run_statement(instance, work) != broken
+        path = instance.provenance["function"].split("::")[0]
+        assert (work / path).read_text().strip() == git(git_dir, "show", f"main:{path}")
+        raised = instance.provenance["exception"]
+        assert raised in broken if raised else broken == instance.provenance["got"]
 
 
 def run_statement(instance, work):
@@ -168,9 +159,8 @@ def run_statement(instance, work):
     fence = re.search(r"```python\n(.*?)```", instance.problem_statement, re.DOTALL)
     lines = fence[1].splitlines() if fence else lines
     script = "\n".join([*lines[:-1], "import sys", f"exec(compile({lines[-1]!r}, '<x>', 'single'))"])
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", script], capture_output=True, text=True, cwd=work, env=os.environ | {"PYTHONPATH": ""}
-    )
+    command, environment = [sys.executable, "-B", "-c", script], os.environ | {"PYTHONPATH": ""}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=work, env=environment)
     return done.stdout + done.stderr
 
 
@@ -203,8 +193,7 @@ def {name}(count):
 
 
 def test_generators_that_a_package_seeds_from_the_system_give_the_same_numbers_in_every_run(site, tmp_path):
-    (site / "luckpkg").mkdir()
-    (site / "luckpkg/__init__.py").write_text(LUCK)
+    write(site, {"luckpkg/__init__.py": LUCK})
     config = CONFIG.model_copy(update={"packages": ["luckpkg"]})
     runs = [mine(config, 0, tmp_path / f"run {n}").instances for n in range(2)]
     assert any("drawn" in instance.problem_statement for instance in runs[0])
@@ -240,8 +229,7 @@ def windows(values, width):
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc fills memory")
 def test_a_mutant_that_reads_behind_an_array_is_dropped(site, tmp_path):
-    (site / "windowpkg").mkdir()
-    (site / "windowpkg/__init__.py").write_text(WINDOWS)
+    write(site, {"windowpkg/__init__.py": WINDOWS})
     mined = mine(CONFIG.model_copy(update={"packages": ["windowpkg"]}), 0, tmp_path)
     assert mined.table["dropped"]["depends on unwritten memory"]
     assert mined.instances
@@ -312,9 +300,8 @@ KILL = "os.kill(os.getpid(), signal.SIGKILL)"
 )
 def test_a_worker_that_dies_ends_the_run_and_the_next_run_has_all_packages(site, tmp_path, death, said):
     config = CONFIG.model_copy(update={"packages": ["littlepkg", "dyingpkg"], "per_repository": 2, "workers": 2})
-    text = FILES["littlepkg/numbers.py"]
-    (site / "dyingpkg").mkdir()
-    (site / "dyingpkg/__init__.py").write_text(DYING.format(flag=str(tmp_path / "flag"), death=death) + textwrap.dedent(text))
+    text = DYING.format(flag=str(tmp_path / "flag"), death=death) + textwrap.dedent(FILES["littlepkg/numbers.py"])
+    write(site, {"dyingpkg/__init__.py": text})
     with pytest.raises(InfrastructureError, match=f"dyingpkg/dyingpkg: its process {said}.*{AGAIN}"):
         mine(config, 0, tmp_path)
     if child := (tmp_path / "flag").read_text():
@@ -328,8 +315,7 @@ def test_a_worker_that_dies_ends_the_run_and_the_next_run_has_all_packages(site,
 def test_a_worker_without_end_is_killed_and_its_package_not_left_out_in_silence(site, tmp_path, monkeypatch):
     monkeypatch.setattr(mining, "SPARE_SECONDS", 2.0)
     monkeypatch.setattr(mining, "SECONDS_PER_REPOSITORY", 0.01)
-    (site / "hangingpkg").mkdir()
-    (site / "hangingpkg/__init__.py").write_text('"""\n>>> 1\n1\n"""\nimport time\ntime.sleep(60)\n')
+    write(site, {"hangingpkg/__init__.py": '"""\n>>> 1\n1\n"""\nimport time\ntime.sleep(60)\n'})
     config = CONFIG.model_copy(update={"packages": ["hangingpkg"]})
     with pytest.raises(InfrastructureError, match=rf"hangingpkg: its process was killed after 3 s.*{AGAIN}"):
         mine(config, 0, tmp_path)

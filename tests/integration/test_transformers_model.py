@@ -12,7 +12,7 @@ import torch
 from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
 
 from fusesearch.agents.models import chat, transformers
-from fusesearch.agents.models.base import Completion, Message, Sampling
+from fusesearch.agents.models.base import Completion, Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.core.errors import ArtifactError
 from tests.fakes.conversations import all_played, prompt
@@ -47,20 +47,6 @@ def test_recorded_tokens_are_extended_by_the_next_request_and_have_the_models_lo
     start = len(last.prompt_ids)
     expected = [logprobs[start + i - 1, token].item() for i, token in enumerate(last.completion_ids)]
     assert last.logprobs == pytest.approx(expected, abs=1e-4)
-
-
-def test_training_ids_mark_assistant_tokens_only(base: Path) -> None:
-    tokenizer = TransformersModel.load(base).tokenizer
-    messages = [
-        *prompt("prime"),
-        Message(role="assistant", content="grep"),
-        Message(role="tool", content="hit", tool_call_id="1"),
-    ]
-    messages.append(Message(role="assistant", content="done"))
-    ids, mask = chat.training_ids(tokenizer, messages, [])
-    marked = tokenizer.decode([i for i, m in zip(ids, mask, strict=True) if m])
-    assert marked == "grep<|im_end|>done<|im_end|>"
-    assert tokenizer.decode(ids) == chat.render(tokenizer, messages, [], prompt=False).rstrip("\n")
 
 
 def test_missing_checkpoint_is_one_clear_line(tmp_path: Path) -> None:
