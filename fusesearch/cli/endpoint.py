@@ -11,15 +11,9 @@ from fusesearch.agents.models.openai_compatible import REASONING, OpenAICompatib
 from fusesearch.agents.models.retries import SLOW
 from fusesearch.cli.checks import Check
 from fusesearch.core.errors import ModelUnavailable
+from fusesearch.search.tool import function_schema
 
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "grep",
-        "description": "Search files for a regular expression.",
-        "parameters": {"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]},
-    },
-}
+TOOL = function_schema("grep", "Search files for a regular expression.", {"pattern": {"type": "string"}}, ["pattern"])
 OPENING = [
     Message(role="system", content="You search a repository. Make several tool calls in one message."),
     Message(role="user", content="Call grep twice in this message: once for `alpha`, once for `beta`. Say nothing else."),

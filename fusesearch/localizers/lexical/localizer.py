@@ -39,9 +39,7 @@ class LexicalModel(ScriptedModel):
     ``calls_per_turn`` (1 to 8) calls.
     """
 
-    def __init__(self, calls_per_turn: int = 4, plan: Plan | None = None) -> None:
-        if calls_per_turn < 1:
-            raise ValueError(f"calls_per_turn is {calls_per_turn}: it must be at least 1")
+    def __init__(self, calls_per_turn: int, plan: Plan | None = None) -> None:
         super().__init__(self.next_text, "lexical")
         self.calls_per_turn = calls_per_turn
         self.plan = plan or Plan()
