@@ -39,7 +39,7 @@ test-all: env ## all tests that need no GPU (Ray, kills, the dashboard in a real
 	HYPOTHESIS_PROFILE=many $(BIN)/pytest -n 0 -m "not gpu" tests/end_to_end
 
 fast: env ## tests of seconds only: while working
-	$(BIN)/pytest -n auto tests/unit
+	$(BIN)/pytest -n auto --dist loadfile tests/unit
 
 lint: env ## ruff, mypy, and dvc.yaml against the table of stages
 	$(BIN)/ruff check .

@@ -73,6 +73,8 @@ def rehearse(params: Params, tokenizer: Path | None, root: Path, on_step: Callab
     if source is None or not (source / "tokenizer.json").is_file():
         source = root / BASE
     config, cut = config_of(params.model.base, root), cut_down(params, root)
+    if source == root / BASE:  # its chat template shows no tools: the system prompt does
+        cut = override(cut, {"agent.prompt": "nano"}, "rehearsal")
     folder = (root / FOLDER / params.profile).absolute()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

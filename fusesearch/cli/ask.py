@@ -9,11 +9,11 @@ import typer
 
 from fusesearch.cli import seconds_since_start
 from fusesearch.cli.localize import NO_ANSWER, run_and_save
-from fusesearch.cli.options import AnswerFormat, Repo, Save, with_search
+from fusesearch.cli.options import OWN_OPTIONS, AnswerFormat, Repo, Save, with_search
 from fusesearch.cli.output import Format, print_json, read_input
 
 
-@with_search("pre_search", "encoder", "localizer")
+@with_search("pre_search", "localizer", *OWN_OPTIONS)
 def ask(
     question: Annotated[str, typer.Argument(help="Its text, or `-` for stdin.", metavar="QUESTION")],
     repo: Repo = Path(),

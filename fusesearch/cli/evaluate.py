@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fusesearch.cli.options import Encoder
+from fusesearch.cli.options import OWN_OPTIONS, with_options
 from fusesearch.cli.output import usage_error
 from fusesearch.core.text import flat_name
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fusesearch.evaluation.running import Policy
 
 
+@with_options(OWN_OPTIONS)
 def evaluate(
     grid: Annotated[
         Path | None, typer.Argument(help="Grid as YAML (docs/evaluation.md), instead of the options below.", metavar="GRID.yaml")
@@ -43,7 +44,6 @@ def evaluate(
     ] = None,
     model: Annotated[str | None, typer.Option(help="Model of an OpenAI-compatible endpoint.", metavar="NAME")] = None,
     base_url: Annotated[str | None, typer.Option(help="Address of the endpoint, ending in /v1.", metavar="URL")] = None,
-    encoder: Encoder = None,
     runs: Annotated[
         int | None,
         typer.Option(help="Runs per instance where a model is asked; 3 unless the grid says otherwise.", min=1, metavar="N"),
@@ -56,6 +56,7 @@ def evaluate(
         Path | None,
         typer.Option(help="Folder for snapshots, code graphs and indexes; default ~/.cache/fusesearch.", metavar="DIR"),
     ] = None,
+    **own: Any,
 ) -> None:
     """Evaluate localizers on benchmarks.
 
@@ -77,10 +78,11 @@ def evaluate(
     from fusesearch.core.caches import Caches
     from fusesearch.evaluation.running import opened
 
-    given = {"localizer": localizer, "instances": instances, "model": model, "base_url": base_url, "encoder": encoder}
+    given = {"localizer": localizer, "instances": instances, "model": model, "base_url": base_url, **own}
+    options = {name: value for name, value in own.items() if value}
     wanted = _from_file(grid, given, runs, concurrency) if grid else _from_options(
         localizer or [], instances, {"repos": repos, "clone_url": clone_url, "max_instances": max_instances}, model, base_url,
-        {"runs": runs, "concurrency": concurrency, "agent": {"options": {"encoder": encoder}} if encoder else None},
+        {"runs": runs, "concurrency": concurrency, "agent": {"options": options} if options else None},
     )  # fmt: skip
     with (
         progress_bar() as bar,

@@ -10,13 +10,14 @@ from typing import Annotated, Any, Literal, TypeVar
 import typer
 
 from fusesearch.cli.output import Format
-from fusesearch.localizers.registry import WITHOUT_MODEL
+from fusesearch.localizers.registry import OWN, WITHOUT_MODEL
 
 Repo = Annotated[Path, typer.Option(help="Directory to search, by default this.", metavar="DIR", show_default=False)]
 AnswerFormat = Annotated[Format, typer.Option(help="How to print it.", show_default=False)]
 Save = Annotated[Path | None, typer.Option(help="Also write the trajectory here.", metavar="FILE")]
 BaseUrl = Annotated[str | None, typer.Option(help="Its address, or OPENAI_BASE_URL.", metavar="URL")]
-Encoder = Annotated[str | None, typer.Option(help="Encoder of swerank: a directory, or a name on the hub.", metavar="DIR")]
+OWN_OPTIONS: dict[str, Any] = {name: Annotated[str | None, typer.Option(help=said, metavar="NAME")] for name, said in OWN.items()}
+"""Those that localizers need of their own."""
 
 SEARCH: dict[str, Any] = {
     "model": Annotated[str | None, typer.Option(help="Model of an endpoint; OPENAI_API_KEY is its key.", metavar="NAME")],
@@ -29,7 +30,7 @@ SEARCH: dict[str, Any] = {
     "localizer": Annotated[
         str | None, typer.Option(help=f"See `fusesearch localizers`; by default {WITHOUT_MODEL}.", metavar="NAME")
     ],
-    "encoder": Encoder,
+    **OWN_OPTIONS,
     "max_turns": Annotated[int | None, typer.Option(help="Most turns; the last one must answer.", min=1, metavar="N")],
     "max_new_tokens": Annotated[int | None, typer.Option(help="Most tokens of a message of the model.", min=8, metavar="N")],
     "pre_search": Annotated[
@@ -42,15 +43,19 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 
 def with_search(*without: str) -> Callable[[Command], Command]:
-    """A decorator for commands: in place of ``**search`` Typer sees the options of :data:`SEARCH`, but those named."""
+    """:func:`with_options` of :data:`SEARCH`, but those named."""
+    return with_options({name: kind for name, kind in SEARCH.items() if name not in without})
+
+
+def with_options(options: dict[str, Any]) -> Callable[[Command], Command]:
+    """A decorator for commands: in place of ``**more`` Typer sees the options."""
 
     def decorated(command: Command) -> Command:
         signature = inspect.signature(command, eval_str=True)
         own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
         more = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-            for name, kind in SEARCH.items()
-            if name not in without
+            for name, kind in options.items()
         ]
         command.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
         return command

@@ -26,7 +26,7 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid", defer_build=True)  # most commands use few of them
 
 
-Family = Literal["default", "constant", "exported", "callers", "overrides", "raises"]
+Family = Literal["default", "exported"]
 
 
 class Expected(Record):
@@ -35,10 +35,11 @@ class Expected(Record):
     ``kind`` says how it is compared: one literal, one entity ``path::Qualified.name``, a set of entities, an exception's name
     and an entity, or not at all (``text``). ``evidence`` are the lines (``path:line``) that show it, ``hops`` the look-ups that
     depend on each other, 0 if one search for the question's name answers it. ``subject`` is the name that it is about, and
-    ``original`` the literal that the published package has where the snapshot has another.
+    ``original`` the literal that the published package has where the snapshot has another. ``family`` is a :data:`Family`,
+    ``open``, or one of those that only older files have.
     """
 
-    family: Family | Literal["open"]
+    family: str
     kind: Literal["value", "entity", "set", "pair", "text"]
     values: list[str]
     evidence: list[str] = Field(default_factory=list)
@@ -226,9 +227,9 @@ class Excerpt(Record):
 
     ``kind`` says what they are: a ``function`` with its body, the ``definition`` of the name, the head of a function that one of
     those calls (``callee``), the line of one that calls it (``caller``) or that has the name and may mean something else
-    (``use``), the line of a ``test``, or the ``outline`` of a file: heads of classes and functions that no other excerpt has.
-    ``lines`` are those of the whole function, ``shown`` those in ``text``, as inclusive ranges. ``of`` is the function that is
-    called or calls, or the name.
+    (``use``), the line of a ``test``, or of the ``outline`` of a file: the head of a function that no other excerpt has.
+    ``lines`` are those of the whole function, ``shown`` those in ``text``, as inclusive ranges; heads stand on one line. ``of``
+    is the function that is called or calls, the name, or the path of the outline.
     """
 
     kind: ExcerptKind
@@ -351,7 +352,7 @@ class Score(Record):
         exclude_if=_absent,
         description="files of the truth whose functions are unknown; then figures of functions are absent",
     )
-    family: Family | Literal["open"] | None = Field(None, exclude_if=_absent, description="family of the question")
+    family: str | None = Field(None, exclude_if=_absent, description="family of the question")
     hops: int | None = Field(None, exclude_if=_absent, description="look-ups of the question that depend on each other")
     answer_score: float | None = Field(
         None, exclude_if=_absent, description="share of a question's exact answer that is right; F1 where it is a set"

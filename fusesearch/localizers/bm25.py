@@ -162,7 +162,8 @@ def _top(scores: NDArray[np.float32], among: Iterable[int], count: int) -> Seque
     return sorted((index for index in among if scores[index] > 0), key=lambda index: (-scores[index], index))[:count]
 
 
-_INDEXES = PerSnapshot(Index, lambda index: index.bytes)
+INDEXES = PerSnapshot(Index, lambda index: index.bytes)
+"""Of the snapshots in use, for all that search by these words."""
 
 
 class Bm25Localizer(DirectLocalizer):
@@ -174,4 +175,4 @@ class Bm25Localizer(DirectLocalizer):
 
     def find(self, instance: Instance, repository: Repository, seed: int | None) -> Answer:
         """The best files and functions."""
-        return as_answer(*_INDEXES.get(repository).best(instance.problem_statement, self.files, self.functions))
+        return as_answer(*INDEXES.get(repository).best(instance.problem_statement, self.files, self.functions))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ class Entry:
     ``asks_model``: it needs a model. ``issues``, ``questions``: what it answers. ``pre_search``: ``agent.pre_search`` applies.
     ``draws``: without a model, its answer depends on the seed. ``bound``: others are measured against it, nobody acts on it.
     ``options``: its own, which ``agent.options`` and searches have beside :data:`FOR_ALL`; ``needs``: those without which it does
-    not start.
+    not start, each with what the option of the command line says that is made from it.
     """
 
     path: str
@@ -32,11 +32,13 @@ class Entry:
     draws: bool = False
     bound: bool = False
     options: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
+    needs: Mapping[str, str] = field(default_factory=dict)
 
 
 WITHOUT_MODEL = "ranker"
 """The localizer if neither a model nor a localizer is named."""
+
+_ENCODER = {"encoder": "Encoder of swerank: a directory, or a name on the hub."}
 
 LOCALIZERS = {
     "fusesearch": Entry(
@@ -91,14 +93,14 @@ LOCALIZERS = {
         "fusesearch.localizers.swerank:SweRankLocalizer",
         "functions retrieved by an encoder, reranked in windows by the model (SweRank section 4)",
         pre_search=False,
-        needs=("encoder",),
+        needs=_ENCODER,
         options=("query_prefix",),
     ),
     "swerank-embed": Entry(
         "fusesearch.localizers.swerank:SweRankEmbedLocalizer",
         "the encoder alone: functions by the cosine of issue and code",
         asks_model=False,
-        needs=("encoder",),
+        needs=_ENCODER,
         options=("query_prefix",),
     ),
     "bm25": Entry(
@@ -146,6 +148,9 @@ LOCALIZERS = {
     ),
 }
 
+
+OWN = {option: said for entry in LOCALIZERS.values() for option, said in entry.needs.items()}
+"""Options that localizers need of their own, with what they say: fields of searches, and options of the command line."""
 
 FOR_ALL = {
     "base_url": ("endpoint", "is for a model behind an endpoint: name the model"),

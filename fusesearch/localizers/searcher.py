@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,7 +28,7 @@ from fusesearch.core.storage import read_json
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.located import with_lines
 from fusesearch.localizers.order import FILES
-from fusesearch.localizers.registry import LOCALIZERS, WITHOUT_MODEL, asks_model, entry_of, make_localizer, refusals
+from fusesearch.localizers.registry import LOCALIZERS, OWN, WITHOUT_MODEL, asks_model, entry_of, make_localizer, refusals
 from fusesearch.search.repository import Repository
 
 if TYPE_CHECKING:
@@ -40,15 +40,18 @@ SETTINGS = "fusesearch.json"
 GONE = {"sure", "timeout_seconds", "encoder", "query_prefix"}
 """Settings that the file of an older checkpoint can have and that mean nothing any more."""
 
+_Own: Any = make_dataclass("_Own", [(name, "str | None", None) for name in OWN], frozen=True)
+
 
 @dataclass(frozen=True)
-class SearchOptions:
+class SearchOptions(_Own):
     """A localizer and its model, checked when made; ``WITHOUT_MODEL`` if neither is named.
 
     ``model`` is one that ``base_url`` serves (``OPENAI_BASE_URL`` if empty; ``OPENAI_API_KEY`` is its key), ``checkpoint``
     a folder. ``settings`` is the folder of the checkpoint that an endpoint serves: its prompt and limits. ``tool_format`` is how
     the endpoint gets tools (:class:`~fusesearch.agents.models.openai_compatible.OpenAICompatibleModel`), else what it takes.
-    ``top`` is the ranker's; ``pre_search``, ``max_turns`` and ``max_new_tokens`` are by default those of the checkpoint.
+    ``top`` is the ranker's, what :data:`~fusesearch.localizers.registry.OWN` names is other localizers'; ``pre_search``,
+    ``max_turns`` and ``max_new_tokens`` are by default those of the checkpoint.
 
     Raises :class:`OptionError` for an unknown localizer, two models, a model where none is asked or none where one is, an option
     of models without one, and a model without the address of its endpoint.
@@ -63,7 +66,6 @@ class SearchOptions:
     max_new_tokens: int | None = None
     top: int | None = None
     pre_search: str | None = None
-    encoder: str | None = None
     tool_format: ToolFormat | None = None
 
     def __post_init__(self) -> None:

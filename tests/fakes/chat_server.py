@@ -2,7 +2,26 @@
 
 import time
 
+from fusesearch.agents.models.base import Message, Sampling
+from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from tests.fakes.local_server import Handler, LocalServer
+
+GREP = {"type": "object", "properties": {"pattern": {"type": "string"}, "limit": {"type": "integer"}}}
+TOOLS = [{"type": "function", "function": {"name": "grep", "description": "search", "parameters": GREP}}]
+CHAT = [Message(role="system", content="Locate."), Message(role="user", content="It breaks.")]
+SAMPLING = Sampling(temperature=0.5, top_p=0.9, max_new_tokens=8192, seed=3)
+
+
+async def ask(server, messages=CHAT, tools=TOOLS, times=1, **options):
+    """The last reply of a model that asks the server so often; nobody looks whether the server shows the tools."""
+    model = OpenAICompatibleModel("m", server.url, **{"retries": 3, "backoff_seconds": 0.01, **options})
+    model.dialect.shows = True
+    try:
+        for _ in range(times):
+            reply = await model.complete(list(messages), tools, SAMPLING)
+        return reply
+    finally:
+        await model.close()
 
 
 class ChatServer(LocalServer):

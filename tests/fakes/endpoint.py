@@ -22,24 +22,21 @@ Answer = Callable[[dict[str, Any]], dict[str, Any]]
 class Endpoint(LocalServer):
     """Answers each request by ``answer``.
 
-    ``faults`` has the share of requests by fault: ``busy`` (status 503), ``limited`` (429), ``drop`` (no reply), ``late``
-    (a reply after ``late_seconds``), ``cut`` (half of the promised body) and ``half`` (half a JSON object). A conversation
-    over ``context_tokens`` is refused as by vLLM.
+    ``faults`` has the share of requests by fault: ``drop`` (no reply), ``late`` (a reply after 0.3 s), ``cut`` (half of the
+    promised body) and ``half`` (half a JSON object). A conversation over ``context_tokens`` is refused as by vLLM.
 
     ``asked`` and ``headers`` list the requests. ``served`` counts them by fault, or as ``answered``. ``longest`` is the largest
     prompt in tokens. ``errors`` lists what ``answer`` raised.
     """
 
     def __init__(
-        self, answer: Answer, faults: Mapping[str, float] | None = None, *, seed: int = 0, late_seconds: float = 0.3,
-        context_tokens: int | None = None,
-    ) -> None:  # fmt: skip
+        self, answer: Answer, faults: Mapping[str, float] | None = None, *, seed: int = 0, context_tokens: int | None = None
+    ) -> None:
         self.asked: list[dict[str, Any]] = []
         self.headers: list[Message] = []
         self.served: Counter[str] = Counter()
         self.longest = 0
         self.errors: list[str] = []
-        self.late_seconds = late_seconds
         self._answer = answer
         self._faults = faults or {}
         self._context = context_tokens
@@ -106,11 +103,8 @@ class _Handler(Handler):
             self.connection.close()
             return
         if fault == "late":
-            time.sleep(self._endpoint.late_seconds)
-        if fault in ("busy", "limited"):
-            status, reply = (503 if fault == "busy" else 429), refusal("try again later")
-        else:
-            status, reply = self._endpoint.reply(request)
+            time.sleep(0.3)
+        status, reply = self._endpoint.reply(request)
         body = json.dumps(reply).encode()
         sent = body[: len(body) // 2] if fault in ("cut", "half") else body
         self.send(status, sent, {"Retry-After": "0"}, missing=len(body) - len(sent) if fault == "cut" else 0)

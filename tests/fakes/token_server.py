@@ -35,7 +35,6 @@ class Engine:
 
     def __init__(self, checkpoint: str, name: str) -> None:
         self.name = name
-        self.checkpoint = checkpoint
         self.model = NumpyModel(Path(checkpoint))
         self.lock = threading.Lock()
         self.asleep: set[str] = set()
@@ -75,22 +74,6 @@ class Engine:
         content = [{"token": f"token_id:{token}", "logprob": logprob} for token, logprob in pairs]
         return {"request_id": "x", "choices": [{**choice, "logprobs": {"content": content}}]}
 
-    def chat(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """A chat completion; calls stay in its text."""
-        from transformers import AutoTokenizer
-
-        tokenizer = AutoTokenizer.from_pretrained(self.checkpoint)
-        prompt = tokenizer.apply_chat_template(asked["messages"], add_generation_prompt=True, return_dict=False)
-        limit, eos = asked.get("max_tokens") or asked["max_completion_tokens"], tokenizer.eos_token_id
-        given = {"prompt": prompt, "max_tokens": limit, "temperature": asked["temperature"], "stop_token_ids": [eos], "seed": 0}
-        (choice,) = self.complete(given)["choices"]
-        sampled = choice["token_ids"]
-        text = tokenizer.decode(sampled[:-1] if choice["finish_reason"] == "stop" else sampled, skip_special_tokens=False)
-        usage = {"prompt_tokens": len(prompt), "completion_tokens": len(sampled), "total_tokens": len(prompt) + len(sampled)}
-        message = {"role": "assistant", "content": text}
-        choices = [{"index": 0, "message": message, "finish_reason": choice["finish_reason"]}]
-        return {"id": "x", "object": "chat.completion", "created": 1, "model": self.name, "choices": choices, "usage": usage}
-
 
 def handler_of(engine: Engine) -> type[Handler]:
     """vLLM's endpoints over ``engine``."""
@@ -116,8 +99,6 @@ def handler_of(engine: Engine) -> type[Handler]:
                 self.send(200, engine.complete(asked))
             elif path == "/inference/v1/generate":
                 self.send(200, engine.generate(asked))
-            elif path == "/v1/chat/completions":
-                self.send(200, engine.chat(asked))
             elif path in ("/sleep", "/wake_up"):
                 woken = {tag for tag in engine.asleep if self.path.endswith(f"={tag}")}
                 engine.asleep = {"weights", "kv_cache"} if path == "/sleep" else engine.asleep - woken

@@ -1,6 +1,5 @@
 """Waiting for what other processes and threads do."""
 
-import asyncio
 import time
 
 
@@ -10,8 +9,3 @@ def wait_for(reached, seconds=60, words="it never came"):
     while not reached():
         assert time.monotonic() < end, words
         time.sleep(0.05)
-
-
-async def until(reached):
-    """:func:`wait_for` beside an event loop."""
-    await asyncio.to_thread(wait_for, reached)

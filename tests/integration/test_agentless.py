@@ -119,13 +119,26 @@ async def test_each_question_shows_what_it_is_about(repository):
     assert all(ISSUE.strip() in prompt for _, prompt in asked)
 
 
-async def test_elements_answer_where_no_place_is_named(repository):
-    model, asked, _ = replies(
-        files="```\nshop/basket.py\n```", elements="```\nshop/basket.py\nfunction: Basket.add\n```", edits="?"
-    )
-    trajectory = await localized(repository, model, Settings(attempts=2))
-    assert [name for name, _ in asked] == ["files", "elements", "edits", "edits"]
-    assert [one.entity for one in trajectory.answer.modify] == ["shop/basket.py::Basket.add"]
+async def test_elements_or_files_answer_where_nothing_more_is_named(repository):
+    basket = "```\nshop/basket.py\n```"
+    for said, questions, answer in (
+        (
+            {"files": basket, "elements": "```\nshop/basket.py\nfunction: Basket.add\n```", "edits": "?"},
+            ["files", "elements", "edits", "edits"],
+            ["shop/basket.py::Basket.add"],
+        ),
+        (
+            {"files": "```\nshop/prices.py\nshop/basket.py\n```"},
+            ["files", "elements", "elements"],
+            ["shop/prices.py", "shop/basket.py"],
+        ),
+        ({"files": "```\nno/such.py\n../shop/basket.py\n/etc/passwd\n```"}, ["files"], []),
+    ):
+        model, asked, _ = replies(**said)
+        trajectory = await localized(repository, model, Settings(attempts=2))
+        assert [name for name, _ in asked] == questions
+        assert [one.entity for one in (trajectory.answer.modify if trajectory.answer else ())] == answer
+        assert (trajectory.stop, trajectory.error) == ("answer" if answer else "no_answer", None)
 
 
 async def test_a_question_is_asked_again_at_temperature_one(repository):
@@ -138,19 +151,6 @@ async def test_a_question_is_asked_again_at_temperature_one(repository):
     assert [name for name, _ in asked] == ["files", "elements", "elements", "elements", "edits"]
     assert temperatures == [(0.2, 3), (0.2, 3), (1.0, 4), (1.0, 5), (0.2, 3)]
     assert [(one.entity, one.lines) for one in trajectory.answer.modify] == [("shop/basket.py", (3, 3))]
-
-
-async def test_files_alone_answer_where_nothing_in_them_is_named(repository):
-    model, asked, _ = replies(files="```\nshop/prices.py\nshop/basket.py\n```")
-    trajectory = await localized(repository, model)
-    assert len(asked) == 1 + Settings().attempts
-    assert [one.entity for one in trajectory.answer.modify] == ["shop/prices.py", "shop/basket.py"]
-
-
-async def test_without_a_file_there_is_no_answer(repository):
-    model, asked, _ = replies(files="```\nno/such.py\n../shop/basket.py\n/etc/passwd\n```")
-    trajectory = await localized(repository, model)
-    assert (trajectory.stop, trajectory.answer, trajectory.error, len(asked)) == ("no_answer", None, None, 1)
 
 
 async def test_folders_that_do_not_matter_are_left_out_of_the_tree(repository):

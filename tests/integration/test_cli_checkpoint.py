@@ -1,6 +1,7 @@
 """`fusesearch localize --checkpoint` on a real, tiny, random checkpoint: loads, searches, ends cleanly under its own limits."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,14 +10,13 @@ from typer.testing import CliRunner
 
 from fusesearch.core.schema import Trajectory
 from tests.fakes.commands import app, failed
-from tests.fakes.tiny_student import tiny_student
 
 AGENT = {"prompt": "nano", "max_turns": 3, "max_new_tokens": 16, "max_context_tokens": 512}
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tiny_student(tmp_path_factory.mktemp("checkpoint"), ["def prime(n):\n    return n + 1\n" * 20], 400, seed=1)
+def checkpoint(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = shutil.copytree(base, tmp_path_factory.mktemp("limited") / "checkpoint")
     (path / "fusesearch.json").write_text(json.dumps({"tools": {"grep_lines": 5}, "agent": AGENT}))
     return path
 

@@ -174,6 +174,10 @@ async def test_a_class_or_method_is_shown_where_a_function_was_asked_for(reposit
     assert whole.output.startswith("shop/basket.py, lines 5-10\nclass Basket:")
     method = await tools.call("get_code_of_file_function", {"file_name": "shop/basket.py", "func_name": "fee"})
     assert method.entities == ["shop/basket.py:9", "shop/basket.py:10"]
+    listed = await tools.call("get_functions_of_class", {"file_name": "shop/basket.py", "class_name": "Basket"})
+    assert listed.output == "methods of Basket in shop/basket.py: total, fee"
+    assert listed.entities == ["shop/basket.py:6", "shop/basket.py:9"]
+    assert tools.neighbours() == (["shop/prices.py::price_of"], [])
 
 
 async def test_a_call_that_was_made_before_earns_nothing(repository):
@@ -185,12 +189,6 @@ async def test_a_call_that_was_made_before_earns_nothing(repository):
     assert [one.gain_turn for one in seen] == [1, 0]
 
 
-async def test_two_replies_without_a_call_end_the_search(repository):
-    model, requests = scripted(call=["Hm.", "Hm."] * 9)
-    await localized(repository, model)
-    assert [kind for kind, _ in requests] == ["files", "reflection", "start", "call", "call", "rank"]
-
-
 async def test_a_list_in_the_wrong_format_is_asked_for_again(repository):
     model, requests = scripted(files="The basket, I guess", format="```\nshop/baskets.py\n```", reflection="no idea")
     trajectory = await localized(repository, model)
@@ -199,17 +197,20 @@ async def test_a_list_in_the_wrong_format_is_asked_for_again(repository):
     assert trajectory.answer.files == ["shop/basket.py"]
 
 
-async def test_without_a_file_there_is_no_answer(repository):
-    model, requests = scripted(files="?", format="?")
-    trajectory = await localized(repository, model)
-    assert (trajectory.stop, trajectory.answer, trajectory.error) == ("no_answer", None, None)
-    assert [kind for kind, _ in requests] == ["files", "format"]
-
-
-async def test_without_places_the_files_answer(repository):
-    model, _ = scripted(rank="I do not know.")
-    trajectory = await localized(repository, model)
-    assert [one.entity for one in trajectory.answer.modify] == ["shop/basket.py", "shop/prices.py"]
+async def test_the_search_ends_early_without_files_or_calls(repository):
+    for said, questions, files in (
+        ({"files": "?", "format": "?"}, ["files", "format"], None),
+        (
+            {"call": ["Hm.", "Hm."] * 9, "rank": "I do not know."},
+            ["files", "reflection", "start", "call", "call", "rank"],
+            ["shop/basket.py", "shop/prices.py"],
+        ),
+    ):
+        model, requests = scripted(**said)
+        trajectory = await localized(repository, model)
+        assert [kind for kind, _ in requests] == questions
+        assert (trajectory.stop, trajectory.error) == ("answer" if files else "no_answer", None)
+        assert (trajectory.answer and [one.entity for one in trajectory.answer.modify]) == files
 
 
 async def test_reflection_and_pruning_can_be_left_out(repository):
@@ -259,14 +260,3 @@ def test_calls_are_read_however_they_are_quoted(text, name, arguments):
 @pytest.mark.parametrize("text", ["", "get_code_of_class", "get_code_of_class('a.py'", "rm('x')", "my_exit()"])
 def test_text_without_a_call_gives_no_call(text):
     assert read_call(text, "id") is None
-
-
-async def test_methods_of_a_class_are_listed_with_their_lines(repository):
-    outlines = outlines_of(repository)
-    tools = SearchTools(outlines, CallGraph(outlines), sorted(FILES), 4000)
-    result = await tools.call("get_functions_of_class", {"file_name": "shop/basket.py", "class_name": "Basket"})
-    assert (result.output, result.entities) == (
-        "methods of Basket in shop/basket.py: total, fee",
-        ["shop/basket.py:6", "shop/basket.py:9"],
-    )
-    assert tools.neighbours() == (["shop/prices.py::price_of"], [])

@@ -13,30 +13,10 @@ from fusesearch.core.errors import ModelUnavailable
 from fusesearch.core.schema import Instance, ToolCall
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
-from tests.fakes.chat_server import completion, ok, refusal
+from tests.fakes.chat_server import CHAT, SAMPLING, TOOLS, ask, completion, ok, refusal
 
-GREP = {"type": "object", "properties": {"pattern": {"type": "string"}, "limit": {"type": "integer"}}}
-TOOLS = [{"type": "function", "function": {"name": "grep", "description": "search", "parameters": GREP}}]
-CHAT = [Message(role="system", content="Locate."), Message(role="user", content="It breaks.")]
-SAMPLING = Sampling(temperature=0.5, top_p=0.9, max_new_tokens=8192, seed=3)
 HERMES = '<tool_call>\n{"name": "grep", "arguments": {"pattern": "x"}}\n</tool_call>'
 ANSWER = "## Locations to Modify\n- /repo/a.py::f\n"
-
-
-@pytest.fixture
-def server(chat_server):
-    return chat_server
-
-
-async def ask(server, messages=CHAT, tools=TOOLS, times=1):
-    model = OpenAICompatibleModel("m", server.url, retries=1, backoff_seconds=0.01)
-    model.dialect.shows = True  # nobody has to look
-    try:
-        for _ in range(times):
-            reply = await model.complete(list(messages), tools, SAMPLING)
-        return reply
-    finally:
-        await model.close()
 
 
 def call(identity="c1", name="grep", arguments='{"pattern": "x"}', **extra):
@@ -58,8 +38,8 @@ OVERFLOWS = [
 
 
 @pytest.mark.parametrize(("status", "message", "code"), OVERFLOWS)
-async def test_a_conversation_that_does_not_fit_is_a_limit_of_the_model(server, status, message, code):
-    endpoint = server(refusal(status, message, code=code))
+async def test_a_conversation_that_does_not_fit_is_a_limit_of_the_model(chat_server, status, message, code):
+    endpoint = chat_server(refusal(status, message, code=code))
     reply = await ask(endpoint)
     assert (reply.finish_reason, reply.text, len(endpoint.requests)) == ("context", "", 1)
 
@@ -74,9 +54,9 @@ async def test_a_conversation_that_does_not_fit_is_a_limit_of_the_model(server, 
         (500, "overloaded"),
     ],
 )
-async def test_other_refusals_are_failures(server, status, message):
+async def test_other_refusals_are_failures(chat_server, status, message):
     with pytest.raises(ModelUnavailable, match=f"HTTP {status}"):
-        await ask(server(refusal(status, message)))
+        await ask(chat_server(refusal(status, message)))
 
 
 def refuses(test, message, **error):
@@ -109,8 +89,8 @@ PARAMS = [
 
 
 @pytest.mark.parametrize(("reply", "sent", "changes"), PARAMS)
-async def test_a_param_that_a_server_refuses_is_left_out_from_then_on(server, reply, sent, changes):
-    endpoint = server(reply)
+async def test_a_param_that_a_server_refuses_is_left_out_from_then_on(chat_server, reply, sent, changes):
+    endpoint = chat_server(reply)
     assert (await ask(endpoint, times=3)).changes == changes
     last = endpoint.requests[-1]
     assert len(endpoint.requests) == 4
@@ -120,7 +100,7 @@ async def test_a_param_that_a_server_refuses_is_left_out_from_then_on(server, re
     }
 
 
-async def test_a_server_without_system_role_and_tools_gets_both_in_the_first_message(server):
+async def test_a_server_without_system_role_and_tools_gets_both_in_the_first_message(chat_server):
     def plain(sent):
         if "tools" in sent:
             return refusal(400, '"auto" tool choice requires --enable-auto-tool-choice')
@@ -128,23 +108,23 @@ async def test_a_server_without_system_role_and_tools_gets_both_in_the_first_mes
             return refusal(400, "System role not supported")
         return ok()
 
-    endpoint = server(plain)
+    endpoint = chat_server(plain)
     reply = await ask(endpoint)
     (row,) = endpoint.requests[-1]["messages"]
     assert (row["role"], row["content"].startswith("Locate."), row["content"].endswith("It breaks.")) == ("user", True, True)
     assert reply.changes == ["tools in the system prompt", "system prompt in the first message"]
 
 
-async def test_a_choice_of_tools_is_said_until_a_server_refuses_it(server):
+async def test_a_choice_of_tools_is_said_until_a_server_refuses_it(chat_server):
     """llama-cpp-python shows no tools without it, `transformers serve` refuses it."""
-    endpoint = server(
+    endpoint = chat_server(
         lambda sent: refusal(422, "Unsupported fields in the request: {'tool_choice'}") if "tool_choice" in sent else ok()
     )
     reply = await ask(endpoint, times=2)
     assert [row.get("tool_choice") for row in endpoint.requests] == ["auto", None, None]
     assert all("tools" in row for row in endpoint.requests)
     assert reply.changes == []
-    await ask(endpoint := server(ok()), tools=[])
+    await ask(endpoint := chat_server(ok()), tools=[])
     assert "tool_choice" not in endpoint.requests[0]
 
 
@@ -166,13 +146,13 @@ def in_the_prompt(row):
     return "<tools>" in row["messages"][0]["content"]
 
 
-async def test_a_server_that_leaves_tools_out_of_the_prompt_gets_them_in_the_system_prompt(server):
+async def test_a_server_that_leaves_tools_out_of_the_prompt_gets_them_in_the_system_prompt(chat_server):
     """llama.cpp and others where the chat template shows no tools: nothing is refused, and the model never hears of them."""
 
     def deaf(sent):
         return counted(HERMES if in_the_prompt(sent) else "What is grep?", 200 if in_the_prompt(sent) else 26)
 
-    endpoint = server(deaf)
+    endpoint = chat_server(deaf)
     first, second = await first_turns(endpoint, times=2)
     assert first.text == second.text == HERMES
     assert first.changes == second.changes == ["tools in the system prompt"]
@@ -192,8 +172,8 @@ async def test_a_server_that_leaves_tools_out_of_the_prompt_gets_them_in_the_sys
         (lambda sent: ok(HERMES), 2),
     ],
 )
-async def test_a_server_that_shows_tools_for_all_that_we_know_keeps_them(server, replies, requests):
-    endpoint = server(replies)
+async def test_a_server_that_shows_tools_for_all_that_we_know_keeps_them(chat_server, replies, requests):
+    endpoint = chat_server(replies)
     found = await first_turns(endpoint, times=2)
     assert [row.changes for row in found] == [[], []]
     assert found[0].text == found[1].text
@@ -201,24 +181,24 @@ async def test_a_server_that_shows_tools_for_all_that_we_know_keeps_them(server,
     assert "tools" in endpoint.requests[-1]
 
 
-async def test_tools_in_the_form_that_was_asked_for_stay_in_it(server):
-    endpoint = server(counted("No call.", 26))
+async def test_tools_in_the_form_that_was_asked_for_stay_in_it(chat_server):
+    endpoint = chat_server(counted("No call.", 26))
     model = OpenAICompatibleModel("m", endpoint.url, tool_format="native")
     await model.complete(CHAT, TOOLS, SAMPLING)
     await model.close()
     assert len(endpoint.requests) == 1
 
 
-async def test_an_error_about_messages_of_tools_changes_no_format(server):
+async def test_an_error_about_messages_of_tools_changes_no_format(chat_server):
     chat = [*CHAT, Message(role="assistant", content="", tool_calls=[ToolCall(id="c1", name="grep")])]
-    endpoint = server(refusal(400, "An assistant message with 'tool_calls' must be followed by tool messages"), ok())
+    endpoint = chat_server(refusal(400, "An assistant message with 'tool_calls' must be followed by tool messages"), ok())
     with pytest.raises(ModelUnavailable):
         await ask(endpoint, chat)
     assert len(endpoint.requests) == 1
 
 
 @pytest.mark.parametrize("asked", [True, False])
-async def test_a_server_that_only_streams_is_read_from_its_stream(server, asked):
+async def test_a_server_that_only_streams_is_read_from_its_stream(chat_server, asked):
     chunks = [
         {"role": "assistant", "content": "look "},
         {"content": "here", "tool_calls": [{"index": 0, **call(arguments='{"pattern"')}]},
@@ -231,14 +211,14 @@ async def test_a_server_that_only_streams_is_read_from_its_stream(server, asked)
         "".join(f"data: {json.dumps(row)}\n\n" for row in events) + "data: [DONE]\n\n",
     )
     refused = refusal(400, "This model only supports stream mode, please enable the stream parameter.")
-    reply = await ask(server(lambda sent: stream if sent.get("stream") or not asked else refused))
+    reply = await ask(chat_server(lambda sent: stream if sent.get("stream") or not asked else refused))
     assert (reply.text, reply.calls) == ("look here", [ToolCall(id="c1", name="grep", arguments={"pattern": "x"})])
     assert (reply.finish_reason, reply.changes) == ("tool_calls", ["streamed"])
 
 
-async def test_a_server_that_asks_for_streams_may_answer_whole(server):
+async def test_a_server_that_asks_for_streams_may_answer_whole(chat_server):
     refused = refusal(400, "Only stream mode is supported, enable the stream parameter.")
-    reply = await ask(server(lambda sent: ok("whole") if sent.get("stream") else refused))
+    reply = await ask(chat_server(lambda sent: ok("whole") if sent.get("stream") else refused))
     assert (reply.text, reply.finish_reason) == ("whole", "stop")
 
 
@@ -247,8 +227,10 @@ def chunk(delta, finish=None):
     return {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
 
 
-async def test_what_a_server_sends_beside_message_and_calls_goes_back_to_it(server):
-    endpoint = server(ok(None, tool_calls=[call(extra_content={"signature": "QUJD"})], reasoning_content="I should grep."), ok())
+async def test_what_a_server_sends_beside_message_and_calls_goes_back_to_it(chat_server):
+    endpoint = chat_server(
+        ok(None, tool_calls=[call(extra_content={"signature": "QUJD"})], reasoning_content="I should grep."), ok()
+    )
     reply = await ask(endpoint)
     chat = [*CHAT, Message(role="assistant", content="", tool_calls=reply.calls, extra=reply.extra)]
     await ask(endpoint, [*chat, Message(role="tool", content="hit", tool_call_id="c1")])
@@ -274,26 +256,26 @@ NULLS = [
 
 
 @pytest.mark.parametrize(("status", "message"), NULLS)
-async def test_a_server_that_wants_text_beside_calls_gets_an_empty_one(server, status, message):
+async def test_a_server_that_wants_text_beside_calls_gets_an_empty_one(chat_server, status, message):
     def strict(sent):
         return refusal(status, message) if any(row["content"] is None for row in sent["messages"]) else ok()
 
-    endpoint = server(strict)
+    endpoint = chat_server(strict)
     called = Message(role="assistant", content="", tool_calls=[ToolCall(id="c1", name="grep")])
     reply = await ask(endpoint, [*CHAT, called, Message(role="tool", content="hit", tool_call_id="c1")], times=2)
     assert [row["messages"][2]["content"] for row in endpoint.requests] == [None, "", ""]
     assert (reply.text, reply.changes) == ("fine", ["empty text beside calls"])
 
 
-async def test_an_error_about_null_without_a_null_in_the_request_is_a_refusal(server):
-    endpoint = server(refusal(400, NULLS[1][1]))
+async def test_an_error_about_null_without_a_null_in_the_request_is_a_refusal(chat_server):
+    endpoint = chat_server(refusal(400, NULLS[1][1]))
     with pytest.raises(ModelUnavailable, match="expected a string"):
         await ask(endpoint)
     assert len(endpoint.requests) == 1
 
 
-async def test_a_failure_of_the_server_s_own_is_asked_again_whatever_it_says(server):
-    endpoint = server(refusal(500, "'NoneType' object has no attribute 'put'"), ok())
+async def test_a_failure_of_the_server_s_own_is_asked_again_whatever_it_says(chat_server):
+    endpoint = chat_server(refusal(500, "'NoneType' object has no attribute 'put'"), ok())
     assert (await ask(endpoint)).text == "fine"
     assert len(endpoint.requests) == 2
 
@@ -308,11 +290,11 @@ async def test_a_failure_of_the_server_s_own_is_asked_again_whatever_it_says(ser
         ({"content": None}, ""),
     ],
 )
-async def test_the_text_of_a_message(server, message, text):
-    assert (await ask(server(ok(**message)))).text == text
+async def test_the_text_of_a_message(chat_server, message, text):
+    assert (await ask(chat_server(ok(**message)))).text == text
 
 
-async def test_calls_as_servers_garble_them(server):
+async def test_calls_as_servers_garble_them(chat_server):
     calls = [
         call("a", "functions.grep"),
         call("a", "grep<|channel|>commentary"),
@@ -321,22 +303,22 @@ async def test_calls_as_servers_garble_them(server):
         {"id": "e", "type": "function", "function": {"name": "grep", "arguments": {"pattern": "z"}}},
     ]
     before = Message(role="assistant", content="", tool_calls=[ToolCall(id="e", name="glob")])
-    reply = await ask(server(ok(None, tool_calls=calls)), [*CHAT, before])
+    reply = await ask(chat_server(ok(None, tool_calls=calls)), [*CHAT, before])
     assert [(row.id, row.name, row.arguments.get("pattern")) for row in reply.calls] == [
         ("a", "grep", "x"), ("", "grep", "x"), ("", "grep", "x"), ("", "grep", "y"), ("d", "grep", None), ("", "grep", "z"),
     ]  # fmt: skip
     assert [bool(row.error) for row in reply.calls] == [False, False, False, False, True, False]
 
 
-async def test_a_name_that_servers_refuse_goes_back_in_another_form(server):
-    endpoint = server(ok())
+async def test_a_name_that_servers_refuse_goes_back_in_another_form(chat_server):
+    endpoint = chat_server(ok())
     await ask(endpoint, [*CHAT, Message(role="assistant", content="", tool_calls=[ToolCall(id="c", name="my tool/é")])])
     assert endpoint.requests[-1]["messages"][-1]["tool_calls"][0]["function"]["name"] == "my_tool__"
 
 
-async def test_calls_in_xml_are_calls_with_arguments_of_the_schemas_types(server):
+async def test_calls_in_xml_are_calls_with_arguments_of_the_schemas_types(chat_server):
     arguments = "<parameter=pattern>\n12\n</parameter>\n<parameter=limit>\n3\n</parameter>"
-    reply = await ask(server(ok(f"I look.\n<tool_call>\n<function=grep>\n{arguments}\n</function>\n</tool_call>")))
+    reply = await ask(chat_server(ok(f"I look.\n<tool_call>\n<function=grep>\n{arguments}\n</function>\n</tool_call>")))
     assert reply.text == "I look."
     assert reply.calls == [ToolCall(id="", name="grep", arguments={"pattern": "12", "limit": 3})]
 
@@ -345,8 +327,8 @@ async def test_calls_in_xml_are_calls_with_arguments_of_the_schemas_types(server
     ("error", "outcome"),
     [({"message": "maximum context length is 8192 tokens", "code": 400}, "context"), ({"message": "busy", "code": 429}, None)],
 )
-async def test_an_error_in_a_reply_of_status_200_is_an_error(server, error, outcome):
-    endpoint = server((200, {}, {"error": error}))
+async def test_an_error_in_a_reply_of_status_200_is_an_error(chat_server, error, outcome):
+    endpoint = chat_server((200, {}, {"error": error}))
     if outcome:
         assert (await ask(endpoint)).finish_reason == outcome
     else:
@@ -371,6 +353,16 @@ def test_bodies_of_errors(body, read):
     assert isinstance(found, Refusal)
 
 
+async def searched(tmp_path, endpoint):
+    """An episode whose model the endpoint is."""
+    (tmp_path / "a.py").write_text("def f():\n    return 1\n")
+    model = OpenAICompatibleModel("m", endpoint.url)
+    instance = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="`f` is wrong")
+    done = await run_episode(make_episode(instance, Repository(tmp_path), model, Agent(), Tools(), Sampling(), localizer="x"))
+    await model.close()
+    return done
+
+
 @pytest.mark.parametrize(
     ("finish", "content", "stop"),
     [
@@ -380,22 +372,13 @@ def test_bodies_of_errors(body, read):
         ("stop", "hm", "no_answer"),
     ],
 )
-async def test_a_cut_message_is_a_stop_of_its_own(server, tmp_path, finish, content, stop):
-    (tmp_path / "a.py").write_text("def f():\n    return 1\n")
-    model = OpenAICompatibleModel("m", server((200, {}, completion(content, finish=finish))).url)
-    instance = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="`f` is wrong")
-    done = await run_episode(make_episode(instance, Repository(tmp_path), model, Agent(), Tools(), Sampling(), localizer="x"))
-    await model.close()
+async def test_a_cut_message_is_a_stop_of_its_own(chat_server, tmp_path, finish, content, stop):
+    done = await searched(tmp_path, chat_server((200, {}, completion(content, finish=finish))))
     assert (done.stop, done.error) == (stop, None)
 
 
-async def test_a_trajectory_says_what_the_endpoint_refused(server, tmp_path):
-    (tmp_path / "a.py").write_text("def f():\n    return 1\n")
-    endpoint = server(lambda sent: refusal(400, "no tools here") if "tools" in sent else ok(ANSWER))
-    model = OpenAICompatibleModel("m", endpoint.url)
-    instance = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="`f` is wrong")
-    done = await run_episode(make_episode(instance, Repository(tmp_path), model, Agent(), Tools(), Sampling(), localizer="x"))
-    await model.close()
+async def test_a_trajectory_says_what_the_endpoint_refused(chat_server, tmp_path):
+    done = await searched(tmp_path, chat_server(lambda sent: refusal(400, "no tools here") if "tools" in sent else ok(ANSWER)))
     assert (done.stop, done.changes) == ("answer", ["tools in the system prompt"])
     assert "changes" in done.untimed()
     assert "changes" not in done.model_copy(update={"changes": []}).untimed()

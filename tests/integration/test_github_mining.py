@@ -86,9 +86,14 @@ def mine(github, folder):
 @pytest.fixture(scope="module")
 def clean(origin, tmp_path_factory):
     """Rows, table and folder of a run without faults."""
-    folder = tmp_path_factory.mktemp("clean")
+    folder, said = tmp_path_factory.mktemp("clean"), []
     with GitHubServer(*origin).running() as server:
-        return *mine(source(server, folder), folder), folder
+        github = source(server, folder)
+        github.announce = said.append
+        found = (*mine(github, folder), folder)
+    assert said[0].startswith("GitHub: 2 repositories, ")
+    assert said[0].endswith("a run may spend 50,000")
+    return found
 
 
 def test_every_pair_is_found_with_its_text_as_it_was_before_the_fix(origin, clean):
@@ -125,21 +130,15 @@ def test_rows_say_where_they_come_from(origin, clean):
     assert by_kind(origin, rows, "rewritten").provenance["merged_as"] == "head"
     assert len(by_kind(origin, rows, "two issues").provenance["issues"]) == 2
     assert by_kind(origin, rows, "plain").provenance["licence"] == "MIT"
-
-
-def test_comments_are_hints_only_if_people_made_them_before_the_first_commit(origin, clean):
-    assert by_kind(origin, clean[0], "comments").hints_text == "I see it too."
-
-
-def test_tests_are_kept_apart_from_the_patch(origin, clean):
-    row = by_kind(origin, clean[0], "with tests")
-    assert "tests/" not in row.patch
-    assert "+++ b/tests/" in row.test_patch
+    assert by_kind(origin, rows, "comments").hints_text == "I see it too."  # of people, before the first commit
+    tested = by_kind(origin, rows, "with tests")
+    assert ("tests/" in tested.patch, "+++ b/tests/" in tested.test_patch) == (False, True)
 
 
 def test_patches_lead_from_the_base_commit_to_what_was_merged(origin, clean, tmp_path):
     rows, _, folder = clean
     assert len(rows) > 15
+    store = SnapshotStore(tmp_path / "cache")
     environment = {**os.environ, "GIT_INDEX_FILE": str(tmp_path / "index")}
     for row in rows.values():
         git_dir = folder / "repos" / f"{row.repo.replace('/', '__')}.git"
@@ -148,18 +147,10 @@ def test_patches_lead_from_the_base_commit_to_what_was_merged(origin, clean, tmp
             command = ["git", f"--git-dir={git_dir}", *arguments]
             return subprocess.run(command, env=environment, check=True, capture_output=True, **options).stdout.decode().strip()
 
+        assert (store.repository(git_dir, row.base_commit).root / "pkg/module0.py").is_file()  # without a remote
         git("read-tree", row.base_commit)
         git("apply", "--cached", input=(row.patch + row.test_patch).encode())
         assert git("write-tree") == git("rev-parse", f"{row.provenance['merge_commit']}^{{tree}}")
-
-
-def test_later_stages_read_the_base_commits_without_a_remote(clean, tmp_path):
-    rows, _, folder = clean
-    assert len(rows) > 15
-    store = SnapshotStore(tmp_path / "cache")
-    for row in rows.values():
-        tree = store.repository(folder / "repos" / f"{row.repo.replace('/', '__')}.git", row.base_commit).root
-        assert (tree / "pkg/module0.py").is_file()
 
 
 def test_faults_do_not_change_what_is_mined(serve, clean, tmp_path, small_pages):
@@ -238,43 +229,11 @@ def test_a_second_run_asks_only_for_what_is_new(tmp_path):
         assert server.counts.points - before_points <= 3
 
 
-def test_a_limit_that_takes_too_long_ends_the_run_with_everything_kept(serve, clean, tmp_path, small_pages, monkeypatch):
-    monkeypatch.setattr(client, "MAX_WAIT_SECONDS", 60.0)
-    server = serve(limit=7)
-    rows, table = mine(source(server, tmp_path, workers=1), tmp_path)
-    assert not table["complete"]
-    assert "rate limit needs a wait" in table["message"]
-    assert rows
-    assert rows.items() <= clean[0].items()
-    assert server.counts.points <= 7
-
-
-def test_a_limit_that_ends_in_time_is_waited_out_in_the_open(serve, clean, tmp_path, small_pages):
-    server, shown, now = serve(limit=7), [], [1_000_000.0]
-    github = source(server, tmp_path, workers=1)
-    server.clock = github.api.clock = lambda: now[0]
-
-    def wait(seconds, reason):
-        shown.append(reason)
-        now[0] += seconds
-
-    github.api.wait = wait
-    rows, _ = mine(github, tmp_path)
-    assert rows == clean[0]
-    assert set(shown) == {"waiting for GitHub's rate limit"}
-    assert now[0] >= 1_000_000 + 3600
-
-
-def test_without_accepted_credentials_the_run_ends(serve, tmp_path):
-    with pytest.raises(ConfigError, match="does not accept the credentials"):
-        mine(source(serve(), tmp_path, "ghp_wrong"), tmp_path)
-
-
 def test_no_token_is_logged_stored_or_named(serve, tmp_path, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     server = serve(faults=Faults(KINDS))
     mine(source(server, tmp_path), tmp_path)
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match="does not accept the credentials") as caught:
         mine(source(server, tmp_path / "other", "ghp_" + "c" * 36), tmp_path / "other")
     said = caplog.text + "".join(capfd.readouterr()) + str(caught.value)
     stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
@@ -353,15 +312,6 @@ def test_a_clone_that_cannot_be_had_skips_its_repository_and_says_why(serve, tmp
     monkeypatch.setattr("fusesearch.search.clones.PAUSE_SECONDS", 0.0)
     with pytest.raises(DataError, match="not one pair"):
         mine(source(serve(), tmp_path, clone_url=f"{tmp_path.as_uri()}/nowhere/{{repo}}.git"), tmp_path)
-
-
-def test_the_cost_is_said_before(serve, tmp_path):
-    said = []
-    github = source(serve(), tmp_path)
-    github.announce = said.append
-    mine(github, tmp_path)
-    assert said[0].startswith("GitHub: 2 repositories, ")
-    assert said[0].endswith("a run may spend 50,000")
 
 
 def test_criteria_choose_repositories(tmp_path):

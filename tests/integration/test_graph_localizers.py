@@ -41,18 +41,6 @@ ISSUE = "`Box.seal` prints labels that are too long: print_label should cut them
 KINDS = {"locagent": LocAgentLocalizer, "orcaloca": OrcaLocaLocalizer}
 
 
-@pytest.fixture(scope="module")
-def clone(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("clone")
-    committed(folder, FILES)
-    return folder
-
-
-@pytest.fixture
-def snapshot(clone, tmp_path):
-    return SnapshotStore(tmp_path / "snapshots").repository(clone, "HEAD")
-
-
 @pytest.fixture
 def big(tmp_path):
     parts = "".join(f"    def part_{n}(self):\n        return {'x' * 300!r}\n\n" for n in range(200))
@@ -69,7 +57,7 @@ def localizer(name, model, tmp_path, **limits):
     return KINDS[name](Setup(model, Agent(**limits), caches=Caches(tmp_path)))
 
 
-async def test_locagent_searches_walks_reads_and_answers(snapshot, instance, tmp_path):
+async def test_locagent_searches_walks_reads_and_answers(repository, instance, tmp_path):
     script = [
         format_calls([("search_entity", {"terms": ["seal", "label"]})]),
         format_calls([
@@ -78,7 +66,7 @@ async def test_locagent_searches_walks_reads_and_answers(snapshot, instance, tmp
         ]),
         "```\n/repo/parcel/labels.py\nfunction: print_label\nline: 6\n\nparcel/box.py\nclass: Box\nmethod: seal\n```",
     ]  # fmt: skip
-    done = await localizer("locagent", ScriptedModel(script), tmp_path).localize(instance, snapshot, seed=3)
+    done = await localizer("locagent", ScriptedModel(script), tmp_path).localize(instance, repository, seed=3)
     assert (done.error, done.stop, done.seed, done.localizer) == (None, "answer", 3, "locagent")
     assert done.answer.functions == ["parcel/labels.py::print_label", "parcel/labels.py::shorten", "parcel/box.py::Box.seal"]
     walk, code = done.turns[1].observations
@@ -91,7 +79,7 @@ async def test_locagent_searches_walks_reads_and_answers(snapshot, instance, tmp
     assert done.turns[0].observations[0].gain_turn == 1.0
 
 
-async def test_orcaloca_goes_from_names_over_scores_to_a_conclusion(snapshot, instance, tmp_path):
+async def test_orcaloca_goes_from_names_over_scores_to_a_conclusion(repository, instance, tmp_path):
     asked = []
 
     def model(messages):
@@ -109,7 +97,7 @@ async def test_orcaloca_goes_from_names_over_scores_to_a_conclusion(snapshot, in
             )
         return json.dumps({"observation_feedback": f"step {len(asked)}", "potential_bug_locations": [], "new_search_actions": []})
 
-    done = await localizer("orcaloca", ScriptedModel(model), tmp_path).localize(instance, snapshot)
+    done = await localizer("orcaloca", ScriptedModel(model), tmp_path).localize(instance, repository)
     calls = [(call.name, call.arguments) for turn in done.turns for call in turn.calls]
     assert calls == [
         ("search_callable", {"query_name": "Box"}),
@@ -123,11 +111,11 @@ async def test_orcaloca_goes_from_names_over_scores_to_a_conclusion(snapshot, in
     assert all(turn.usage.prompt_tokens for turn in done.turns)
 
 
-async def test_orcaloca_falls_back_on_what_it_kept_when_the_conclusion_is_useless(snapshot, instance, tmp_path):
+async def test_orcaloca_falls_back_on_what_it_kept_when_the_conclusion_is_useless(repository, instance, tmp_path):
     def model(messages):
         return json.dumps({"code_info_list": [{"keyword": "shorten", "file_path": ""}]})
 
-    done = await localizer("orcaloca", ScriptedModel(model), tmp_path).localize(instance, snapshot)
+    done = await localizer("orcaloca", ScriptedModel(model), tmp_path).localize(instance, repository)
     assert done.answer.functions == ["parcel/labels.py::shorten"]
 
 
@@ -151,14 +139,14 @@ async def test_prompts_stay_below_the_context_whatever_was_found(big, instance, 
     assert max(longest) <= 8000 * 4 + (6000 if name == "locagent" else 0)  # the loop ends after what goes over
 
 
-async def test_episodes_at_once_on_one_snapshot_share_one_graph(snapshot, instance, tmp_path, monkeypatch):
+async def test_episodes_at_once_on_one_snapshot_share_one_graph(repository, instance, tmp_path, monkeypatch):
     from fusesearch.code.graph import storing
 
     made = []
     real = storing.facts_of
     monkeypatch.setattr(storing, "facts_of", lambda path, source: made.append(path) or real(path, source))
     model = ScriptedModel([format_calls([("search_entity", {"terms": ["Box"]})]), "```\nparcel/box.py\n```"])
-    runs = [localizer("locagent", model, tmp_path).localize(instance, snapshot) for _ in range(8)]
+    runs = [localizer("locagent", model, tmp_path).localize(instance, repository) for _ in range(8)]
     done = await asyncio.gather(*runs)
     assert [one.stop for one in done] == ["answer"] * 8
     assert sorted(made) == sorted(FILES)

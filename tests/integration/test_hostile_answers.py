@@ -106,9 +106,9 @@ ALLOWED = {
     "data/sources/synthetic/doctests.py": {"compile", "exec"},
     "data/sources/synthetic/questions/runtime.py": {"compile", "exec"},
     "data/sources/synthetic/sandbox.py": {"pickle.loads"},  # what its own child wrote
+    "training/ranks.py": {"pickle.loads"},  # what its own ranks and the process that starts them wrote, in a folder of its own
 }
 LIBRARY = ROOT / "fusesearch"
-PACKAGES = ("core", "search", "code", "agents", "localizers", "data", "evaluation", "training", "reporting", "cli")
 
 
 def called(tree):
@@ -119,14 +119,9 @@ def called(tree):
             yield from (keyword.arg for keyword in node.keywords if keyword.arg == "shell")
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_nothing_that_could_run_text_is_ever_called(package):
-    modules = sorted((LIBRARY / package).rglob("*.py"))
-    assert modules
-    for path in modules:
-        found = set(called(ast.parse(path.read_text()))) & (FORBIDDEN | {"shell"})
-        assert found == ALLOWED.get(path.relative_to(LIBRARY).as_posix(), set()), path
-
-
-def test_every_package_of_the_library_is_looked_through():
-    assert set(PACKAGES) == {folder.parent.name for folder in LIBRARY.glob("*/__init__.py")}
+def test_nothing_that_could_run_text_is_ever_called():
+    found = {}
+    for path in LIBRARY.rglob("*.py"):
+        if names := set(called(ast.parse(path.read_text()))) & (FORBIDDEN | {"shell"}):
+            found[path.relative_to(LIBRARY).as_posix()] = names
+    assert found == ALLOWED

@@ -62,9 +62,6 @@ def text_of(results):
     return "\n".join(f"{result.output} {result.error} {result.entities}" for result in results)
 
 
-# Any tree
-
-
 def make_sparse(path):
     with path.open("xb") as handle:
         handle.truncate(1 << 36)
@@ -73,9 +70,6 @@ def make_sparse(path):
 def make_socket(path):
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
-
-
-# Kinds of entries
 
 
 def test_links_of_every_kind_are_never_followed_by_a_search(root):
@@ -143,9 +137,6 @@ def test_an_endless_ignore_file_ends_in_an_answer(root):
     for result in call_all(root, "/repo"):
         assert result.output
     assert call(root, "read_file", path="a.py").entities == ["a.py:1"]
-
-
-# Settings of the machine, and of whoever writes the call
 
 
 def test_no_configuration_of_ripgrep_or_git_has_a_say(root, place, monkeypatch):

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Instance
 from fusesearch.localizers.base import Setup
@@ -112,19 +111,13 @@ async def test_a_plan_that_answers_more_names_what_the_best_calls_next(repositor
     assert set(trajectory.answer.functions[1:]) <= {"pkg/core.py::Shape.area", "pkg/maths.py::clamp"}
 
 
-@pytest.mark.parametrize("calls", [1, 2, 4, 8])
-async def test_no_turn_makes_more_calls_than_asked_for_and_none_is_refused(repository, calls):
+@pytest.mark.parametrize(("mode", "calls"), [("parallel", 1), ("parallel", 2), ("parallel", 8), ("sequential", 1)])
+async def test_no_turn_makes_more_calls_than_asked_for_and_none_is_refused(repository, mode, calls):
     issue = "`measure` is wrong\n\n>>> from pkg.core import Shape, measure\n>>> measure(Shape([2, 3]), limit=clamp(1, 2))\n1\n"
-    trajectory = await localize(repository, issue, calls=calls)
+    agent = NANO.model_copy(update={"mode": mode})
+    trajectory = await localize(repository, issue, agent=agent, calls=calls if mode == "parallel" else 4)
     assert max(len(turn.calls) for turn in trajectory.turns) <= calls
     assert not [seen.error for turn in trajectory.turns for seen in turn.observations if seen.error]
-
-
-async def test_sequential_mode_makes_one_call_a_turn(repository):
-    trajectory = await localize(
-        repository, "measure(3) fails\n\n>>> measure(3)\n1\n", agent=NANO.model_copy(update={"mode": "sequential"})
-    )
-    assert {len(turn.calls) for turn in trajectory.turns[:-1]} == {1}
 
 
 def test_one_call_a_turn_may_take_every_turn_that_is_allowed():
@@ -137,19 +130,6 @@ async def test_a_function_that_prose_names_is_answered(repository):
         repository, "Clamping ignores the limit\n\nThe `clamp` helper lets any value pass.", Tools(), Agent()
     )
     assert trajectory.answer.functions == ["pkg/maths.py::clamp"]
-
-
-async def test_fusesearch_runs_any_model_under_its_name(repository):
-    model = ScriptedModel(["## Locations to Modify\n- /repo/pkg/core.py::measure\n"], name="m")
-    trajectory = await FuseSearchLocalizer(Setup(model, NANO, TIGHT)).localize(instance("Bug"), repository)
-    assert (trajectory.localizer, trajectory.model, trajectory.answer.files) == ("fusesearch", "m", ["pkg/core.py"])
-
-
-async def test_an_infrastructure_failure_is_recorded_and_not_raised(repository):
-    trajectory = await FuseSearchLocalizer(Setup(ScriptedModel([]), NANO, TIGHT)).localize(instance("Bug"), repository)
-    assert trajectory.stop == "error"
-    assert trajectory.error
-    assert trajectory.answer is None
 
 
 async def test_a_snapshot_that_vanishes_never_crashes_the_localizer(repository):

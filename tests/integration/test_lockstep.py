@@ -16,14 +16,8 @@ from fusesearch.agents.models.transformers import TransformersModel, _Request
 from fusesearch.core.config import Params
 from fusesearch.core.storage import read_instances
 from fusesearch.training.environment import open_tasks
-from tests.fakes.tiny_student import tiny_student
 
 ISSUES = ["prime fails", "a much longer issue about prime numbers in many words", "n", "n", "return", "one more", "last"]
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_student(tmp_path_factory.mktemp("nano"), ["def prime(n):\n    return n + 1\n" * 20], 400, seed=1)
 
 
 class Watched(TransformersModel):
@@ -73,10 +67,10 @@ async def played(model: TransformersModel, pace: int, concurrency: int) -> list[
 
 @pytest.mark.parametrize("concurrency", [3, len(ISSUES)])
 @pytest.mark.parametrize("most", [4, 64])
-def test_tools_that_take_longer_change_no_batch_and_no_bit(checkpoint: Path, concurrency: int, most: int) -> None:
+def test_tools_that_take_longer_change_no_batch_and_no_bit(base: Path, concurrency: int, most: int) -> None:
     runs = []
     for pace in range(3):
-        model = watched(checkpoint, max_batch=most)
+        model = watched(base, max_batch=most)
         tokens = [[c.tokens for c in made] for _, made in asyncio.run(played(model, pace, concurrency))]
         runs.append((model.batches, tokens))
     assert runs[1:] == runs[:1] * 2
@@ -109,8 +103,8 @@ def test_rollouts_of_search_tasks_are_in_lockstep(base: Path, params: Params, in
     assert len(runs[0][0][0]) == 12
 
 
-def test_a_model_answers_after_its_episodes_were_stopped(checkpoint: Path) -> None:
-    model = TransformersModel.load(checkpoint)
+def test_a_model_answers_after_its_episodes_were_stopped(base: Path) -> None:
+    model = TransformersModel.load(base)
 
     async def hangs() -> None:
         await asyncio.sleep(60)
@@ -130,8 +124,8 @@ def test_a_model_answers_after_its_episodes_were_stopped(checkpoint: Path) -> No
     assert asyncio.run(stopped()).tokens
 
 
-def test_episodes_that_an_episode_runs_count_as_its_own(checkpoint: Path) -> None:
-    model = TransformersModel.load(checkpoint)
+def test_episodes_that_an_episode_runs_count_as_its_own(base: Path) -> None:
+    model = TransformersModel.load(base)
 
     async def asks() -> int:
         made = await model.complete([Message(role="user", content="n")], [], Sampling(max_new_tokens=2))

@@ -23,13 +23,13 @@ ANSWER = "## Locations to Modify\n- /repo/lib/order.rb::Order.paid?\n"
 RULES = Select(min_f1=0.5, min_efficiency=0.0)
 
 
-def native(patterns, broken=()):
+def native(patterns):
     """Answers with native calls, then with ANSWER."""
 
     def answer(request):
         if any(message["role"] == "tool" for message in request["messages"]):
             return {"role": "assistant", "content": ANSWER}
-        rows = [json.dumps({"pattern": pattern}) for pattern in patterns] + list(broken)
+        rows = [json.dumps({"pattern": pattern}) for pattern in patterns]
         calls = [
             {"id": f"c{i}", "type": "function", "function": {"name": "grep", "arguments": row}} for i, row in enumerate(rows)
         ]
@@ -105,12 +105,6 @@ def test_a_student_learns_the_calls_that_a_server_parsed(episode, params, tokeni
     assert [call.arguments for call in calls] == [{"pattern": "def paid"}, {"pattern": "total"}]
     assert last == ANSWER
     assert left_out == 0
-
-
-def test_an_unreadable_native_call_is_not_taught(episode, params, tokenizer):
-    (chosen,) = selected(episode(native(["def paid"], broken=['{"pattern": '])))
-    ((row,), _) = tokenize([chosen], tokenizer, params)
-    assert [call.arguments for call in parse_turn(trained(row, tokenizer)[0])[1]] == [{"pattern": "def paid"}]
 
 
 def test_a_text_that_does_not_read_as_its_turn_is_never_trained(episode, params, tokenizer):

@@ -7,34 +7,16 @@ import time
 import pytest
 
 from fusesearch.agents.models import retries
-from fusesearch.agents.models.base import Message, Sampling
+from fusesearch.agents.models.base import Message
 from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.core.errors import EndpointDown, ModelUnavailable
 from fusesearch.core.schema import ToolCall
-from tests.fakes.chat_server import completion, ok, refusal
-
-TOOLS = [{"type": "function", "function": {"name": "grep", "description": "search", "parameters": {"type": "object"}}}]
-CHAT = [Message(role="system", content="Locate."), Message(role="user", content="It breaks.")]
-SAMPLING = Sampling(temperature=0.5, max_new_tokens=77, seed=3)
+from tests.fakes.chat_server import CHAT, SAMPLING, TOOLS, ask, completion, ok, refusal
 
 
-@pytest.fixture
-def endpoint(chat_server):
-    return chat_server
-
-
-async def ask(endpoint, messages=CHAT, tools=TOOLS, **options):
-    options = {"retries": 3, "backoff_seconds": 0.01, **options}
-    model = OpenAICompatibleModel("m", endpoint.url, **options)
-    model.dialect.shows = True  # nobody has to look
-    try:
-        return await model.complete(messages, tools, SAMPLING)
-    finally:
-        await model.close()
-
-
-async def test_request_carries_sampling_tools_and_messages(endpoint):
-    server = endpoint(ok())
+async def test_request_carries_sampling_tools_and_messages_but_no_key_of_the_environment(chat_server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "private")
+    server = chat_server(ok())
     chat = [
         *CHAT,
         Message(role="assistant", content="", tool_calls=[ToolCall(id="c1", name="grep", arguments={"pattern": "é"})]),
@@ -44,27 +26,22 @@ async def test_request_carries_sampling_tools_and_messages(endpoint):
     sent, headers = server.requests[0], server.headers[0]
     assert (reply.text, reply.calls, reply.finish_reason) == ("fine", None, "stop")
     assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (11, 7)
-    assert (sent["temperature"], sent["max_tokens"], sent["seed"], sent["top_k"]) == (0.5, 77, 3, 5)
+    assert (sent["temperature"], sent["max_tokens"], sent["seed"], sent["top_k"]) == (0.5, 8192, 3, 5)
     assert sent["tools"] == TOOLS
     assert headers["authorization"] == "Bearer secret"
     call = sent["messages"][2]["tool_calls"][0]
     assert (call["id"], json.loads(call["function"]["arguments"])) == ("c1", {"pattern": "é"})
     assert sent["messages"][3] == {"role": "tool", "content": "hit", "tool_call_id": "c1"}
-
-
-async def test_no_key_of_the_environment_is_sent(endpoint, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "private")
-    server = endpoint(ok())
     await ask(server)
-    assert "private" not in json.dumps(server.headers[0])
+    assert "private" not in json.dumps(server.headers)
 
 
-async def test_native_calls_are_read_and_a_cut_one_is_an_error_of_its_own(endpoint):
+async def test_native_calls_are_read_and_a_cut_one_is_an_error_of_its_own(chat_server):
     calls = [
         {"id": "a", "type": "function", "function": {"name": "grep", "arguments": '{"pattern": "x"}'}},
         {"id": "b", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "/rep'}},
     ]
-    reply = await ask(endpoint(ok(None, tool_calls=calls, finish="length")))
+    reply = await ask(chat_server(ok(None, tool_calls=calls, finish="length")))
     assert reply.finish_reason == "length"
     assert reply.calls[0] == ToolCall(id="a", name="grep", arguments={"pattern": "x"})
     assert (reply.calls[1].id, reply.calls[1].name) == ("b", "read_file")
@@ -74,15 +51,15 @@ async def test_native_calls_are_read_and_a_cut_one_is_an_error_of_its_own(endpoi
 @pytest.mark.parametrize("fault", [refusal(503), refusal(500), refusal(408), "drop", "cut", (200, {}, b'{"choices": [{"mess'),
                                    (200, {}, {"choices": []}), (200, {}, {"choices": [{"message": "hm"}]}), (200, {}, b"null"),
                                    (200, {"Content-Type": "text/html"}, b"<html>")])  # fmt: skip
-async def test_temporary_failures_are_retried(endpoint, fault):
-    server = endpoint(fault, fault, ok("at last"))
+async def test_temporary_failures_are_retried(chat_server, fault):
+    server = chat_server(fault, fault, ok("at last"))
     assert (await ask(server)).text == "at last"
     assert len(server.requests) == 3
 
 
-async def test_retry_after_is_obeyed_up_to_the_limit(endpoint, monkeypatch):
+async def test_retry_after_is_obeyed_up_to_the_limit(chat_server, monkeypatch):
     monkeypatch.setattr(retries, "MAX_WAIT_SECONDS", 0.6)
-    server = endpoint(refusal(429, headers={"Retry-After": "0.4"}), refusal(429, headers={"Retry-After": "3600"}), ok())
+    server = chat_server(refusal(429, headers={"Retry-After": "0.4"}), refusal(429, headers={"Retry-After": "3600"}), ok())
     await ask(server)
     first, second = (b - a for a, b in zip(server.times, server.times[1:], strict=False))
     assert 0.4 <= first < 0.6
@@ -92,47 +69,41 @@ async def test_retry_after_is_obeyed_up_to_the_limit(endpoint, monkeypatch):
 @pytest.mark.parametrize(
     "fault", [refusal(401), refusal(400), refusal(404), refusal(403), refusal(429, code="insufficient_quota")]
 )
-async def test_permanent_failures_are_not_retried(endpoint, fault):
-    server = endpoint(fault)
+async def test_permanent_failures_are_not_retried(chat_server, fault):
+    server = chat_server(fault)
     with pytest.raises(ModelUnavailable, match=f"HTTP {fault[0]}"):
         await ask(server)
     assert len(server.requests) == 1
 
 
-async def test_retries_run_out_with_one_line_that_says_where_and_why(endpoint):
-    server = endpoint(refusal(503, "over\nloaded"))
+async def test_retries_run_out_with_one_line_that_says_where_and_why(chat_server):
+    server = chat_server(refusal(503, "over\nloaded"))
     with pytest.raises(ModelUnavailable) as caught:
         await ask(server)
     assert len(server.requests) == 4
     assert str(caught.value) == f"{server.url} gave nothing for m in 4 tries (HTTP 503: over loaded)"
 
 
-async def test_an_endpoint_that_is_down_is_unavailable():
-    model = OpenAICompatibleModel("m", "http://127.0.0.1:9/v1", retries=1, backoff_seconds=0.01)
-    with pytest.raises(ModelUnavailable, match=r"127\.0\.0\.1:9.*2 tries"):
-        await model.complete(CHAT, [], SAMPLING)
-
-
-async def test_a_server_that_is_too_slow_is_asked_twice_and_the_error_says_what_to_do(endpoint):
+async def test_a_server_that_is_too_slow_is_asked_twice_and_the_error_says_what_to_do(chat_server):
     """Each further try would find it busy with the ones before, for many times the limit."""
 
     def late(_):
         time.sleep(0.5)
         return ok("late")
 
-    server = endpoint(late)
+    server = chat_server(late)
     with pytest.raises(ModelUnavailable, match=r"in 2 tries \(no reply within 0.1 s: .*--max-new-tokens"):
         await ask(server, timeout_seconds=0.1)
     assert len(server.requests) == 2
 
 
-async def test_a_server_that_refuses_tools_gets_them_as_hermes_text(endpoint):
+async def test_a_server_that_refuses_tools_gets_them_as_hermes_text(chat_server):
     def strict(sent):
         if "tools" in sent or any(row["role"] == "tool" or "tool_calls" in row for row in sent["messages"]):
             return refusal(400, '"auto" tool choice requires --enable-auto-tool-choice')
         return ok('<tool_call>\n{"name": "grep", "arguments": {}}\n</tool_call>')
 
-    server = endpoint(strict)
+    server = chat_server(strict)
     chat = [
         *CHAT,
         Message(role="assistant", content="", tool_calls=[ToolCall(id="c1", name="grep"), ToolCall(id="c2", name="glob")]),
@@ -156,18 +127,18 @@ async def test_a_server_that_refuses_tools_gets_them_as_hermes_text(endpoint):
     assert rows[3]["content"] == "<tool_response>\none\n</tool_response>\n<tool_response>\ntwo\n</tool_response>"
 
 
-async def test_lone_surrogates_and_missing_usage_do_no_harm(endpoint):
+async def test_lone_surrogates_and_missing_usage_do_no_harm(chat_server):
     body = json.dumps(completion("SURR")).replace("SURR", "\\ud800x").encode()
-    assert (await ask(endpoint((200, {}, body)))).text == "?x"
+    assert (await ask(chat_server((200, {}, body)))).text == "?x"
     without = completion("abcdefgh")
     del without["usage"]
-    assert (await ask(endpoint((200, {}, without)))).usage.completion_tokens == 2
+    assert (await ask(chat_server((200, {}, without)))).usage.completion_tokens == 2
 
 
-async def test_cancelling_a_request_ends_it_at_once(endpoint):
+async def test_cancelling_a_request_ends_it_at_once(chat_server):
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.5):
-            await ask(endpoint(refusal(503)), retries=100, backoff_seconds=30)
+            await ask(chat_server(refusal(503)), retries=100, backoff_seconds=30)
 
 
 async def told(model):
@@ -177,8 +148,8 @@ async def told(model):
         return type(error).__name__
 
 
-async def test_an_endpoint_is_down_when_enough_requests_in_a_row_have_failed_and_up_when_one_succeeds(endpoint):
-    server = endpoint(*[refusal(400)] * 7, ok(), *[refusal(400)] * 9, ok())
+async def test_an_endpoint_is_down_when_enough_requests_in_a_row_have_failed_and_up_when_one_succeeds(chat_server):
+    server = chat_server(*[refusal(400)] * 7, ok(), *[refusal(400)] * 9, ok())
     model = OpenAICompatibleModel("m", server.url, retries=0)
     model.dialect.shows = True  # nobody has to look
     outcomes = [await told(model) for _ in range(18)]
@@ -187,8 +158,8 @@ async def test_an_endpoint_is_down_when_enough_requests_in_a_row_have_failed_and
     assert outcomes == [*[absent] * 7, "fine", *[absent] * 7, down, down, "fine"]
 
 
-async def test_as_many_requests_as_are_made_at_once_may_fail(endpoint):
-    model = OpenAICompatibleModel("m", endpoint(refusal(400)).url, retries=0)
+async def test_as_many_requests_as_are_made_at_once_may_fail(chat_server):
+    model = OpenAICompatibleModel("m", chat_server(refusal(400)).url, retries=0)
     outcomes = await asyncio.gather(*(told(model) for _ in range(20)))
     with pytest.raises(EndpointDown, match=r"^21 requests in a row failed: .* fix that, then run the same command again"):
         await model.complete(CHAT, TOOLS, SAMPLING)

@@ -114,20 +114,14 @@ def test_paths_that_lead_nowhere_say_why(snapshot, written, reason):
         (Claim("pkg/shop.py", "Shop.sell"), "Shop.sell"),
         (Claim("pkg/shop.py", "total", "function"), "total"),
         (Claim("pkg/shop.py", "total(prices)"), "total"),
-        (Claim("pkg/shop.py", "def total(prices):"), "total"),
-        (Claim("pkg/shop.py", "`Shop.sell` - takes it out"), "Shop.sell"),
         (Claim("pkg/shop.py", "pkg/shop.py::Shop::sell"), "Shop.sell"),
-        (Claim("pkg/shop.py", "Shop#sell"), "Shop.sell"),
         (Claim("pkg/shop.py", "pkg.shop.total"), "total"),
-        (Claim("pkg/shop.py", "shop.Shop.sell"), "Shop.sell"),
         (Claim("pkg/shop.py", "Shop.sell", "class"), "Shop.sell"),
         (Claim("pkg/shop.py", "sell", "function", within="Stand"), "Stand.sell"),
         (Claim("pkg/shop.py", "total", "function", within="Stand"), "total"),
         (Claim("pkg/shop.py", "count"), "Shop.Till.count"),
-        (Claim("pkg/shop.py", "Till.count"), "Shop.Till.count"),
         (Claim("pkg/shop.py", "total.wrapper"), "total"),
         (Claim("old.py", "greet"), "Old.greet"),
-        (Claim("web/app.js", "App.start"), "App.start"),
         (Claim("shop.py", "total"), "total"),
         (Claim("pkg/shop.py", "", "line", (21, 21)), "Shop.sell"),
     ],
@@ -143,7 +137,6 @@ def test_names_lead_to_functions_of_the_named_file(snapshot, claim, name):
         (Claim("gone.py", "total"), Reason.NO_FILE),
         (Claim("pkg/shop.py", "Shop"), Reason.CLASS),
         (Claim("pkg/shop.py", "Till", "function"), Reason.CLASS),
-        (Claim("other/util.py", "Empty", "class"), Reason.CLASS),
         (Claim("pkg/shop.py", "RATE", "variable"), Reason.VARIABLE),
         (Claim("pkg/shop.py", "Shop.limit"), Reason.VARIABLE),
         (Claim("pkg/shop.py", "sell"), Reason.NAMES),
@@ -170,13 +163,6 @@ def test_lines_touch_every_function_between_them(snapshot):
 
 def every_function(snapshot: Snapshot) -> list[tuple[str, str]]:
     return [(path, name) for path in FILES for name in snapshot.entities(path).functions]
-
-
-def test_every_function_of_the_snapshot_is_found_as_it_is_called(snapshot):
-    functions = every_function(snapshot)
-    assert len(functions) == 10
-    for path, name in functions:
-        assert functions_named(Claim(path, name), snapshot) == (path, (name,), None)
 
 
 TEXTS = st.one_of(

@@ -1,23 +1,11 @@
 import os
 import subprocess
-import threading
 
 import pytest
 
 from fusesearch.core.errors import InfrastructureError
 from fusesearch.search import ripgrep
 from fusesearch.search.ripgrep import RipgrepRun, Unfinished, message
-
-
-@pytest.fixture
-def slow_tree(tmp_path):
-    """A pipe given by name keeps ripgrep waiting for ever."""
-    os.mkfifo(tmp_path / "pipe")
-    return tmp_path
-
-
-def running(pid):
-    return subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout.strip() not in ("", "Z")
 
 
 def test_the_binary_is_the_environments_own():
@@ -49,36 +37,12 @@ def test_output_is_read_up_to_the_limit(tmp_path):
     assert (part.complete, len(part.stdout)) == (False, 5000)
 
 
-def test_a_search_that_hangs_is_ended_and_a_failure_of_the_infrastructure(slow_tree, monkeypatch):
-    monkeypatch.setattr(ripgrep, "WALL_SECONDS", 0.2)
-    search = RipgrepRun()
-    with pytest.raises(InfrastructureError, match="did not end"):
-        search.run(["--regexp=x", "./pipe"], slow_tree, 1000)
-    assert not running(search._process.pid)
-
-
-def test_a_search_can_be_stopped_from_another_thread(slow_tree):
-    search = RipgrepRun()
-    threading.Timer(0.2, search.stop).start()
-    with pytest.raises(Unfinished, match="was stopped"):
-        search.run(["--regexp=x", "./pipe"], slow_tree, 1000)
-    assert not running(search._process.pid)
-
-
 def test_a_search_stopped_before_it_starts_does_not_start(tmp_path):
     search = RipgrepRun()
     search.stop()
     with pytest.raises(Unfinished):
         search.run(["--regexp=x", "./"], tmp_path, 1000)
     assert search._process is None
-
-
-def test_configuration_of_the_user_has_no_say(tmp_path, monkeypatch):
-    config = tmp_path / "ripgreprc"
-    config.write_text("--hidden\n--no-ignore\n")
-    monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(config))
-    (tmp_path / ".secret").write_text("x\n")
-    assert RipgrepRun().run(["--regexp=x", "./"], tmp_path, 1000).stdout == b""
 
 
 def test_a_root_that_is_gone_is_a_failure_of_the_infrastructure(tmp_path):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +13,7 @@ import psutil
 import pytest
 import torch
 
-from fusesearch.core.config import Compute, Params
+from fusesearch.core.config import Compute
 from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.training import serving
 from fusesearch.training.nano import student
@@ -87,9 +85,10 @@ def test_other_log_probabilities_are_noticed(tmp_path: Path, base: Path, monkeyp
 
 
 def failing(folder: Path) -> Path:
-    """A program that notes which GPUs it may use and fails."""
+    """A program that notes which GPUs it may use and how it allocates, and fails."""
     program = folder / "python"
-    program.write_text(f'#!/bin/sh\necho "$CUDA_VISIBLE_DEVICES" > {folder}/gpus\necho "Error: no" >&2\nexit 1\n')
+    seen = f'echo "$CUDA_VISIBLE_DEVICES$PYTORCH_CUDA_ALLOC_CONF" > {folder}/gpus'
+    program.write_text(f'#!/bin/sh\n{seen}\necho "Error: no" >&2\nexit 1\n')
     program.chmod(0o755)
     return program
 
@@ -106,9 +105,11 @@ def test_a_server_that_does_not_start_is_one_line(tmp_path: Path, base: Path, mo
         Servers(Compute(serve=3), tmp_path / "vllm.log", gpus=2)
 
 
-def test_a_server_gets_the_last_of_the_gpus_that_this_process_may_use(
+def test_a_server_gets_the_last_of_the_gpus_that_this_process_may_use_and_not_its_allocator(
     tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    quiet()
+    assert os.environ["PYTORCH_CUDA_ALLOC_CONF"] == "expandable_segments:True"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7,9")
     monkeypatch.setattr(serving, "ENVIRONMENT", failing(tmp_path))
     for options, given in (([], "9"), (["--tensor-parallel-size", "2"], "7,9"), (["-tp=2"], "7,9")):
@@ -120,19 +121,6 @@ def test_a_server_gets_the_last_of_the_gpus_that_this_process_may_use(
         Servers(Compute(serve=2, options=["-tp", "2"]), tmp_path / "vllm.log", gpus=3)
     with pytest.raises(ConfigError, match=r"compute\.options: .*invalid int"):
         Servers(Compute(options=["-tp", "two"]), tmp_path / "vllm.log", gpus=3)
-
-
-def test_what_sets_the_allocator_of_training_does_not_reach_a_server(
-    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    quiet()
-    assert os.environ["PYTORCH_CUDA_ALLOC_CONF"] == "expandable_segments:True"
-    program = failing(tmp_path)
-    program.write_text(f'#!/bin/sh\necho "$PYTORCH_CUDA_ALLOC_CONF" > {tmp_path}/seen\nexit 1\n')
-    monkeypatch.setattr(serving, "ENVIRONMENT", program)
-    with Servers(Compute(), tmp_path / "vllm.log", gpus=0) as servers, pytest.raises(InfrastructureError):
-        servers.start(base)
-    assert (tmp_path / "seen").read_text() == "\n"
 
 
 SLEEPS = Compute(options=["--enable-sleep-mode"])
@@ -171,27 +159,3 @@ def test_no_room_for_weights_is_one_line(tmp_path: Path, setting: Setting) -> No
     weights = FileWeights(tmp_path / "full" / "w", setting.servers, setting.tokenizer, "float32")
     with pytest.raises(InfrastructureError, match=r"weights cannot be written to .*make room there or set compute.weights"):
         weights.publish(setting.model, 0)
-
-
-@pytest.mark.rare
-def test_servers_end_with_their_owner_even_when_it_is_killed(tmp_path: Path, params: Params, engine: Path) -> None:
-    code = f"""
-import time
-from pathlib import Path
-from fusesearch.core.config import Compute
-from fusesearch.training import serving
-serving.ENVIRONMENT = Path({str(engine)!r})
-servers = serving.Servers(Compute(), Path({str(tmp_path / "vllm.log")!r}), gpus=0)
-servers.start(Path({params.model.base!r}))
-print(servers._servers[0].process.pid, flush=True)
-time.sleep(600)
-"""
-    owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert owner.stdout is not None
-    keeper = psutil.Process(int(owner.stdout.readline()))
-    started = [keeper, *keeper.children(recursive=True)]
-    assert len(started) > 1
-    owner.kill()
-    owner.wait()
-    _, alive = psutil.wait_procs(started, timeout=30)
-    assert alive == []

@@ -23,47 +23,27 @@ def sandbox():
     return Sandbox(cpu_budget=1e9, wall_seconds=5, memory_mb=300)
 
 
-def test_a_result_comes_back(sandbox):
-    assert sandbox.run(lambda: {"pid": os.getpid()}, 1)["pid"] != os.getpid()
-
-
-def test_a_busy_loop_is_ended(sandbox):
-    def spin():
-        while True:
-            pass
-
-    assert sandbox.run(spin, 0.2) is None
-
-
-def test_a_sleeper_is_ended():
-    assert Sandbox(1e9, 0.3, 300).run(lambda: time.sleep(30), 1) is None
-
-
-def test_timeouts_are_counted_and_crashes_are_not():
+def test_what_takes_too_long_is_ended_and_counted_and_what_crashes_gives_nothing():
     box = Sandbox(1e9, 0.5, 300)
-    box.run(lambda: time.sleep(30), 1)
-    box.run(lambda: any(number < 0 for number in iter(int, 1)), 0.1)
+    assert box.run(lambda: time.sleep(30), 1) is None
+    assert box.run(lambda: any(number < 0 for number in iter(int, 1)), 0.1) is None
     assert box.late == 2
-    assert box.run(lambda: os._exit(3), 1) is None
-    assert box.run(lambda: 1 / 0, 1) is None
-    assert box.run(lambda: 5, 1) == 5
+    for crash in (
+        lambda: os._exit(3),
+        lambda: sys.exit(3),
+        lambda: 1 / 0,
+        lambda: lambda: 1,
+        lambda: len(bytearray(2_000_000_000)),
+    ):
+        assert box.run(crash, 2) is None
+    assert box.run(os.getpid, 1) not in (None, os.getpid())
     assert box.late == 2
-
-
-def test_memory_is_limited(sandbox):
-    assert sandbox.run(lambda: len(bytearray(2_000_000_000)), 2) is None
 
 
 def test_memory_that_the_parent_freed_is_not_available_to_a_child():
     with mmap.mmap(-1, 3_000_000_000):
         sandbox = Sandbox(cpu_budget=1e9, wall_seconds=5, memory_mb=300)
     assert sandbox.run(lambda: len(bytearray(2_000_000_000)), 2) is None
-
-
-def test_crashes_and_exits_give_nothing(sandbox):
-    assert sandbox.run(lambda: os._exit(1), 1) is None
-    assert sandbox.run(lambda: sys.exit(3), 1) is None
-    assert sandbox.run(lambda: lambda: 1, 1) is None
 
 
 def test_files_processes_and_sockets_are_refused_and_noted(sandbox, tmp_path):

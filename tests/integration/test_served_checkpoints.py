@@ -14,20 +14,14 @@ from fusesearch.core.schema import Score
 from fusesearch.core.storage import Journal, read_instances
 from fusesearch.evaluation.grid import Benchmark, Endpoint, Grid
 from fusesearch.evaluation.running import opened
-from fusesearch.training import serving
 from fusesearch.training.served import served
 from fusesearch.training.serving import Servers
 from fusesearch.training.synthesis import draw, synthesize
 from fusesearch.training.trainer import load_student
 from fusesearch.training.weights import FileWeights
-from tests.fakes.token_server import interpreter
 from tests.fakes.training import snapshots_in
 
-
-@pytest.fixture(autouse=True)
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "ENVIRONMENT", interpreter(tmp_path / "python"))
-    monkeypatch.setattr(serving, "START_SECONDS", 120.0)
+pytestmark = pytest.mark.usefixtures("engine")
 
 
 def scored(out: Path, params: Params, instances: Path, base: Path, compute: Compute | None) -> list[Score]:

@@ -7,13 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from fusesearch.core.config import Compute, Params, Validation
-from fusesearch.core.errors import InfrastructureError
 from fusesearch.training.grpo import train_grpo
 from fusesearch.training.weights import FileWeights
 from tests.fakes.training import Killed, snapshots_in, stop_at
@@ -81,18 +79,6 @@ def test_servers_validate_the_weights_of_each_step(  # type: ignore[no-untyped-d
     assert [step for step, _ in seen] == published
     last = load_file(tmp_path / "out" / "checkpoint" / "model.safetensors")
     assert any(torch.equal(seen[-1][1], value) for value in last.values())
-
-
-@pytest.mark.rare
-def test_a_server_that_dies_ends_the_training_in_one_line_and_it_goes_on_when_run_again(tmp_path: Path, train) -> None:  # type: ignore[no-untyped-def]
-    def kill(row: dict[str, float]) -> None:
-        if row["step"] == 2:
-            (running,) = [p for p in psutil.Process().children(recursive=True) if "tests.fakes.token_server" in p.cmdline()]
-            running.kill()
-
-    with pytest.raises(InfrastructureError, match=r"does not take new weights .*: see .*vllm.log, then run the same"):
-        train("out", kill, steps=3)
-    assert [row["step"] for row in train("out", steps=3)] == [1, 2, 3]
 
 
 @pytest.mark.rare

@@ -97,12 +97,6 @@ def test_a_hostile_tree_stays_inside_its_folder(store, work, tmp_path):
     ]
     assert os.listdir(store.repository(work, raw_tree(work, lines)).root) == ["ok"]
     assert not list(tmp_path.rglob("pwned"))
-
-
-def test_no_file_is_written_through_a_link_of_the_same_tree(store, work, tmp_path):
-    blob = git(work, "rev-parse", "HEAD:a.py")
-    target = git(work, "hash-object", "-w", "--stdin", given=str(tmp_path))
-    inner = git(work, "mktree", given=f"100644 blob {blob}\tpwned\n")
     store.repository(work, raw_tree(work, [f"120000 blob {target}\tx", f"040000 tree {inner}\tx"]))
     assert not (tmp_path / "pwned").exists()
 

@@ -40,22 +40,15 @@ def ask(toolbox, name, **arguments):
     return asyncio.run(toolbox.call(name, arguments))
 
 
-def test_grep_lists_files_by_default(toolbox):
-    result = ask(toolbox, "grep", pattern="beta")
-    assert result.output == "/repo/a.py\n/repo/pkg/b.py\n/repo/pkg/sub/c.txt"
-    assert result.entities == ["a.py", "pkg/b.py", "pkg/sub/c.txt"]
-    assert result.error is None
-
-
-def test_grep_shows_content(toolbox):
-    result = ask(toolbox, "grep", pattern=r"def beta\b", output_mode="content")
-    assert (result.output, result.entities) == ("/repo/pkg/b.py:1:def beta():", ["pkg/b.py:1"])
-
-
-def test_grep_counts(toolbox):
-    result = ask(toolbox, "grep", pattern="beta", output_mode="count")
-    assert result.output == "/repo/a.py:1\n/repo/pkg/b.py:3\n/repo/pkg/sub/c.txt:1"
-    assert result.entities == ["a.py", "pkg/b.py", "pkg/sub/c.txt"]
+def test_grep_lists_files_counts_and_shows_content(toolbox):
+    files = ["a.py", "pkg/b.py", "pkg/sub/c.txt"]
+    for arguments, output, entities in (
+        ({"pattern": "beta"}, "/repo/a.py\n/repo/pkg/b.py\n/repo/pkg/sub/c.txt", files),
+        ({"pattern": "beta", "output_mode": "count"}, "/repo/a.py:1\n/repo/pkg/b.py:3\n/repo/pkg/sub/c.txt:1", files),
+        ({"pattern": r"def beta\b", "output_mode": "content"}, "/repo/pkg/b.py:1:def beta():", ["pkg/b.py:1"]),
+    ):
+        result = ask(toolbox, "grep", **arguments)
+        assert (result.output, result.entities, result.error) == (output, entities, None)
 
 
 def test_grep_shows_context_with_groups_apart(toolbox):
@@ -198,9 +191,11 @@ def test_equal_calls_at_the_same_time_are_one_search(toolbox, monkeypatch):
 
 def test_results_and_failures_are_remembered_across_event_loops(toolbox, monkeypatch):
     first = [ask(toolbox, "grep", pattern="beta"), ask(toolbox, "grep", pattern="(")]
+    first[0].entities.clear()  # a caller cannot change the memory
     runs = count_runs(monkeypatch)
-    again = [ask(toolbox, "grep", pattern="beta"), asyncio.run(toolbox.call("grep", {"pattern": "("}))]
+    again = [ask(toolbox, "grep", pattern="beta"), ask(toolbox, "grep", pattern="(")]
     assert [result.output for result in again] == [result.output for result in first]
+    assert again[0].entities
     assert runs == []
 
 
@@ -213,11 +208,6 @@ def test_toolboxes_over_one_repository_share_their_memory(root, monkeypatch):
     ask(Toolbox(repository, Tools()), "grep", pattern="beta")
     ask(Toolbox(Repository(root), NANO), "grep", pattern="beta")
     assert len(runs) == 2
-
-
-def test_a_caller_cannot_change_the_memory(toolbox):
-    ask(toolbox, "grep", pattern="beta").entities.clear()
-    assert ask(toolbox, "grep", pattern="beta").entities
 
 
 def test_no_more_searches_run_at_once_than_allowed(root, monkeypatch):
@@ -255,6 +245,9 @@ def test_a_search_that_hangs_is_a_failure_of_the_infrastructure_and_not_remember
         ask(toolbox, "grep", pattern="beta")
     monkeypatch.undo()
     assert ask(toolbox, "grep", pattern="beta").error is None
+    monkeypatch.setattr(ripgrep, "binary", lambda: "/nowhere/rg")
+    with pytest.raises(InfrastructureError, match="cannot be started"):
+        ask(Toolbox(Repository(root)), "grep", pattern="beta")
 
 
 def test_a_search_that_takes_too_much_work_is_an_observation(root, monkeypatch):
@@ -285,13 +278,6 @@ def test_cancelling_the_last_waiter_ends_the_search_but_not_before(root, monkeyp
     assert alive
     assert flight.search._process.wait(timeout=5) != 0
     assert toolbox._memory.flights == {}
-
-
-def test_a_missing_ripgrep_is_raised_and_never_shown_to_the_model(root, monkeypatch):
-    monkeypatch.setattr(ripgrep, "binary", lambda: "/nowhere/rg")
-    toolbox = Toolbox(Repository(root))
-    with pytest.raises(InfrastructureError):
-        ask(toolbox, "grep", pattern="beta")
 
 
 def count_runs(monkeypatch):
@@ -386,14 +372,14 @@ def test_brackets_in_a_pattern_are_a_class_and_also_themselves(routes, pattern, 
     assert ask(routes, "glob", pattern=pattern).entities == files
 
 
-@pytest.mark.parametrize("pattern", ["/home/me/shop/app/cart.tsx", "/home/me/shop/app/(shop)/cart.tsx"])
-def test_a_pattern_that_is_a_path_of_another_machine_gets_the_hint_of_a_path(routes, pattern):
-    hint = f"{pattern} is outside /repo, with which every path begins; close: /repo/app/(shop)/cart.tsx"
-    assert ask(routes, "glob", pattern=pattern).error == hint
-    assert ask(routes, "grep", pattern="price", glob=pattern).error == hint
-    assert ask(routes, "grep", pattern="price", path=pattern).error == hint
-
-
-def test_a_pattern_may_start_at_the_root(routes):
+def test_a_pattern_may_start_at_the_root_and_one_of_another_machine_gets_the_hint_of_a_path(routes):
     assert ask(routes, "glob", pattern="/app/s/*").entities == ["app/s/page.tsx"]
     assert ask(routes, "glob", pattern="/app/s/*.rs").output == "No files match /repo (/app/s/*.rs)"
+    for pattern in ("/home/me/shop/app/cart.tsx", "/home/me/shop/app/(shop)/cart.tsx"):
+        hint = f"{pattern} is outside /repo, with which every path begins; close: /repo/app/(shop)/cart.tsx"
+        calls = (
+            ("glob", {"pattern": pattern}),
+            ("grep", {"pattern": "x", "glob": pattern}),
+            ("grep", {"pattern": "x", "path": pattern}),
+        )
+        assert [ask(routes, name, **arguments).error for name, arguments in calls] == [hint] * 3

@@ -17,14 +17,14 @@ from fusesearch.agents.loop import run_episode
 from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.core.config import Base, Lora, Params, RolloutSearch
-from fusesearch.core.errors import ArtifactError, InfrastructureError
+from fusesearch.core.errors import InfrastructureError
 from fusesearch.core.schema import Expected, Instance, Score, Tokens, Trajectory, Truth, Turn
 from fusesearch.core.storage import read_instances, read_json, write_instances, write_jsonl
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
 from fusesearch.training import grpo, sft
 from fusesearch.training.environment import Rollout, columns_of
-from fusesearch.training.grpo import train_grpo, use_flash_attention
+from fusesearch.training.grpo import train_grpo
 from fusesearch.training.nano.base import train_base
 from fusesearch.training.sft import fit, tokenize, train_sft
 from fusesearch.training.trainer import load_student, save_checkpoint, settle, trainer_arguments
@@ -155,13 +155,6 @@ def test_a_base_is_trained_from_scratch_on_episodes_and_drills(
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
 
 
-def test_without_the_kernels_rollouts_are_padded(base: Path) -> None:
-    model, _ = load_student(base)
-    before = model.config._attn_implementation
-    use_flash_attention(model)
-    assert model.config._attn_implementation in (before, "flash_attention_2")
-
-
 def test_grpo_makes_steps_with_the_projects_rollouts(
     tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,11 +270,6 @@ def test_observations_between_turns_are_masked(trajectory: Trajectory) -> None:
         "env_mask": [[1, 1, 0, 0, 1, 1]],
         "score": [0.5],
     }
-
-
-def test_missing_base_checkpoint_is_one_clear_line(tmp_path: Path, params: Params) -> None:
-    with pytest.raises(ArtifactError, match="holds no checkpoint"):
-        load_student(tmp_path / "nothing")
 
 
 def adapted(params: Params, stage: str, **changes: object) -> Params:

@@ -15,87 +15,44 @@ from fusesearch.agents.models import chat, transformers
 from fusesearch.agents.models.base import Completion, Message, Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.core.errors import ArtifactError
-from tests.fakes.tiny_student import tiny_student
-
-TEXTS = [
-    "def prime(n):\n    return n + 1\n" * 20,
-    '<tool_call>\n{"name": "grep", "arguments": {"pattern": "prime"}}\n</tool_call>',
-]
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_student(tmp_path_factory.mktemp("nano"), TEXTS, 400, seed=1)
-
-
-def conversation(issue: str) -> list[Message]:
-    return [Message(role="system", content="Find code."), Message(role="user", content=issue)]
-
-
-async def play(model: TransformersModel, issue: str, turns: int, sampling: Sampling) -> list[Message]:
-    messages = conversation(issue)
-    for turn in range(turns):
-        completion = await model.complete(messages, [], sampling)
-        messages.append(Message(role="assistant", content=completion.text, tokens=completion.tokens))
-        messages.append(Message(role="tool", content=f"observation {turn} of {issue}", tool_call_id="1"))
-    return messages
-
-
-async def many(model: TransformersModel, issues: list[str], sampling: Sampling) -> list[list[Message]]:
-    played = await asyncio.gather(*(play(model, issue, 3, sampling) for issue in issues))
-    await model.close()
-    return list(played)
-
+from tests.fakes.conversations import all_played, prompt
 
 ISSUES = ["prime fails", "a much longer issue about prime numbers and n + 1 in many words", "n", "return"]
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_batch_and_cache_change_nothing(checkpoint: Path, temperature: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_and_cache_change_nothing(base: Path, temperature: float, monkeypatch: pytest.MonkeyPatch) -> None:
     sampling = Sampling(temperature=temperature, max_new_tokens=12, seed=5)
-    together = asyncio.run(many(TransformersModel.load(checkpoint), ISSUES, sampling))
-    monkeypatch.setattr(transformers, "CACHE_TOKENS", 0)
-    alone = [asyncio.run(many(TransformersModel.load(checkpoint), [issue], sampling))[0] for issue in ISSUES]
-    assert [[m.content for m in c] for c in together] == [[m.content for m in c] for c in alone]
-
-
-def test_closing_ends_the_thread(checkpoint: Path) -> None:
     before = set(threading.enumerate())
-    asyncio.run(many(TransformersModel.load(checkpoint), ISSUES, Sampling(temperature=1.0, max_new_tokens=12, seed=5)))
+    together = asyncio.run(all_played(TransformersModel.load(base), ISSUES, sampling))
+    monkeypatch.setattr(transformers, "CACHE_TOKENS", 0)
+    alone = [asyncio.run(all_played(TransformersModel.load(base), [issue], sampling))[0] for issue in ISSUES]
+    assert [[made.text for made in turns] for turns in together] == [[made.text for made in turns] for turns in alone]
     left = [thread for thread in set(threading.enumerate()) - before if "generate" in thread.name]
     for thread in left:
         thread.join(timeout=5)
-    assert not any(thread.is_alive() for thread in left)
+    assert not any(thread.is_alive() for thread in left), "to close a model ends its thread"
 
 
-def test_next_request_extends_recorded_tokens(checkpoint: Path) -> None:
-    messages = asyncio.run(
-        many(TransformersModel.load(checkpoint), ISSUES[:1], Sampling(temperature=1.0, max_new_tokens=8, seed=0))
-    )[0]
-    tokens = [message.tokens for message in messages if message.tokens]
+def test_recorded_tokens_are_extended_by_the_next_request_and_have_the_models_log_probabilities(base: Path) -> None:
+    model = TransformersModel.load(base)
+    played = asyncio.run(all_played(model, ISSUES[:2], Sampling(temperature=1.0, max_new_tokens=8, seed=3)))[1]
+    tokens = [made.tokens for made in played if made.tokens]
     for earlier, later in itertools.pairwise(tokens):
         recorded = earlier.prompt_ids + earlier.completion_ids
         assert later.prompt_ids[: len(recorded)] == recorded
-        assert len(earlier.completion_ids) == len(earlier.logprobs)
-
-
-def test_logprobs_are_those_of_the_model(checkpoint: Path) -> None:
-
-    model = TransformersModel.load(checkpoint)
-    messages = asyncio.run(many(model, ISSUES[:2], Sampling(temperature=1.0, max_new_tokens=8, seed=3)))[1]
-    last = [message.tokens for message in messages if message.tokens][-1]
-    ids = torch.tensor([last.prompt_ids + last.completion_ids])
+    last = tokens[-1]
     with torch.no_grad():
-        logprobs = model.model(ids).logits[0].float().log_softmax(-1)
+        logprobs = model.model(torch.tensor([last.prompt_ids + last.completion_ids])).logits[0].float().log_softmax(-1)
     start = len(last.prompt_ids)
     expected = [logprobs[start + i - 1, token].item() for i, token in enumerate(last.completion_ids)]
     assert last.logprobs == pytest.approx(expected, abs=1e-4)
 
 
-def test_training_ids_mark_assistant_tokens_only(checkpoint: Path) -> None:
-    tokenizer = TransformersModel.load(checkpoint).tokenizer
+def test_training_ids_mark_assistant_tokens_only(base: Path) -> None:
+    tokenizer = TransformersModel.load(base).tokenizer
     messages = [
-        *conversation("prime"),
+        *prompt("prime"),
         Message(role="assistant", content="grep"),
         Message(role="tool", content="hit", tool_call_id="1"),
     ]
@@ -111,17 +68,9 @@ def test_missing_checkpoint_is_one_clear_line(tmp_path: Path) -> None:
         TransformersModel.load(tmp_path)
 
 
-def test_damaged_checkpoint_is_one_clear_line(checkpoint: Path, tmp_path: Path) -> None:
-    for file in checkpoint.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes()[:40] if file.suffix == ".safetensors" else file.read_bytes())
-    with pytest.raises(ArtifactError, match="cannot be loaded") as caught:
-        TransformersModel.load(tmp_path)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_message_gets_what_is_left_of_the_context_and_one_without_room_ends_as_context(checkpoint: Path) -> None:
-    model = TransformersModel.load(checkpoint)
-    long, short = conversation("n " * 40), conversation("n")
+def test_a_message_gets_what_is_left_of_the_context_and_one_without_room_ends_as_context(base: Path) -> None:
+    model = TransformersModel.load(base)
+    long, short = prompt("n " * 40), prompt("n")
     length = len(chat.prompt_ids(model.tokenizer, long, []))
     model.model.config.max_position_embeddings = length + 2
 
@@ -134,28 +83,28 @@ def test_a_message_gets_what_is_left_of_the_context_and_one_without_room_ends_as
     assert [(row.finish_reason, row.usage.completion_tokens) for row in made] == [("length", 2), ("length", 6), ("context", 0)]
 
 
-def test_every_id_of_the_generation_config_ends_a_message(checkpoint: Path) -> None:
-    model = TransformersModel.load(checkpoint)
+def test_every_id_of_the_generation_config_ends_a_message(base: Path) -> None:
+    model = TransformersModel.load(base)
     sampling = Sampling(max_new_tokens=6)
-    free = asyncio.run(model.complete(conversation("n"), [], sampling))
+    free = asyncio.run(model.complete(prompt("n"), [], sampling))
     assert free.tokens
     third = free.tokens.completion_ids[2]
     first = free.tokens.completion_ids.index(third)
     model.model.generation_config.eos_token_id = [model.tokenizer.eos_token_id, third]
-    ended = asyncio.run(TransformersModel(model.model, model.tokenizer).complete(conversation("n"), [], sampling))
+    ended = asyncio.run(TransformersModel(model.model, model.tokenizer).complete(prompt("n"), [], sampling))
     assert ended.tokens
     assert (ended.finish_reason, ended.tokens.completion_ids) == ("stop", free.tokens.completion_ids[: first + 1])
     assert ended.text == model.tokenizer.decode(free.tokens.completion_ids[:first])
 
 
-def test_experts_that_were_trained_with_a_loss_of_their_router_sample(checkpoint: Path) -> None:
-    tokenizer = TransformersModel.load(checkpoint).tokenizer
+def test_experts_that_were_trained_with_a_loss_of_their_router_sample(base: Path) -> None:
+    tokenizer = TransformersModel.load(base).tokenizer
     config = Qwen3MoeConfig(
         vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, moe_intermediate_size=32, num_hidden_layers=2,
         num_attention_heads=2, num_key_value_heads=1, head_dim=16, num_experts=4, num_experts_per_tok=2,
         output_router_logits=True, eos_token_id=tokenizer.eos_token_id,
     )  # fmt: skip
     model = Qwen3MoeForCausalLM(config).eval()
-    played = asyncio.run(many(TransformersModel(model, tokenizer), ISSUES, Sampling(max_new_tokens=6, seed=5)))
-    assert all(message.tokens for messages in played for message in messages if message.role == "assistant")
+    played = asyncio.run(all_played(TransformersModel(model, tokenizer), ISSUES, Sampling(max_new_tokens=6, seed=5)))
+    assert all(made.tokens for turns in played for made in turns)
     assert model.config.output_router_logits

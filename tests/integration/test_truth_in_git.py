@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -59,31 +60,25 @@ def change(root: Path) -> None:
     git(root, "add", "-A")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        [], ["--binary"], ["-U0"], ["-U10"], ["--full-index"], ["--src-prefix=i/", "--dst-prefix=w/"], ["--no-prefix"],
-        ["--patience"], ["--histogram"],
-    ],
+OPTIONS = (
+    [], ["--binary"], ["-U0"], ["-U10"], ["--full-index"], ["--src-prefix=i/", "--dst-prefix=w/"], ["--no-prefix"],
+    ["--patience"], ["--histogram"],
 )  # fmt: skip
-@pytest.mark.parametrize("quoting", ["true", "false"])
-def test_what_git_writes_is_read_exactly(repository, options, quoting):
+
+
+def test_what_git_writes_is_read_exactly(repository):
     change(repository)
-    raw = subprocess.run(
-        ["git", "-c", f"core.quotepath={quoting}", "diff", "--cached", "-M", *options],
-        cwd=repository,
-        capture_output=True,
-        check=True,
-    )
     odd = 'a folder/caf\u00e9 "q"\tx.py'
-    found = truth_in_git(repository, "HEAD", raw.stdout.decode("utf-8", "replace"))
     changed = [odd, "bare_end.py", "dos.py", "latin.py", "mod.py"]
-    assert sorted(found.files) == sorted([*changed, "data.bin", "gone.py", "moved.py", "run.sh"])
-    assert sorted(found.functions) == sorted([*(f"{name}::A.f" for name in changed), "gone.py::A.f", "gone.py::g"])
-    assert found.added_files == ["added.py"]
-    assert sorted(found.added_functions) == ["added.py::fresh", "new name.py::late"]
-    assert found.lines["mod.py"] == [(3, 3)]
-    assert found.lines["latin.py"] == [(4, 4)]
+    for options, quoting in product(OPTIONS, ("true", "false")):
+        command = ["git", "-c", f"core.quotepath={quoting}", "diff", "--cached", "-M", *options]
+        raw = subprocess.run(command, cwd=repository, capture_output=True, check=True)
+        found = truth_in_git(repository, "HEAD", raw.stdout.decode("utf-8", "replace"))
+        assert sorted(found.files) == sorted([*changed, "data.bin", "gone.py", "moved.py", "run.sh"]), command
+        assert sorted(found.functions) == sorted([*(f"{name}::A.f" for name in changed), "gone.py::A.f", "gone.py::g"]), command
+        assert found.added_files == ["added.py"], command
+        assert sorted(found.added_functions) == ["added.py::fresh", "new name.py::late"], command
+        assert (found.lines["mod.py"], found.lines["latin.py"]) == ([(3, 3)], [(4, 4)]), command
 
 
 def test_a_bare_clone_and_its_git_folder_give_the_same(repository, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
@@ -15,19 +16,14 @@ from fusesearch.agents.models.vllm import VllmModel
 from fusesearch.core.errors import EndpointDown, ModelUnavailable
 from tests.fakes.conversations import all_played, assert_same, play, prompt
 from tests.fakes.local_server import LocalServer, by
-from tests.fakes.tiny_student import tiny_student
 from tests.fakes.token_server import Engine, handler_of
 
-TEXTS = [
-    "def prime(n):\n    return n + 1\n" * 20,
-    '<tool_call>\n{"name": "grep", "arguments": {"pattern": "prime"}}\n</tool_call>',
-]
 ISSUES = ["prime fails", "a much longer issue about prime numbers and n + 1 in many words", "n", "return"]
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> TransformersModel:
-    return TransformersModel.load(tiny_student(tmp_path_factory.mktemp("nano"), TEXTS, 400, seed=1), max_batch=8)
+def local(base: Path) -> TransformersModel:
+    return TransformersModel.load(base, max_batch=8)
 
 
 @pytest.fixture

@@ -124,23 +124,17 @@ FORMS = [
         "Order.paid? (lines 2-4)", "Order.paid? - why"]),
     ("lib/order.rb", "Order.paid=", ["Order#paid=", "Order#paid=(v)", "paid=", "def paid=(v)"]),
     ("lib/order.rb", "Order.[]=", ["Order#[]=", "Order#[]=(k, v)"]),
-    ("lib/order.rb", "Order.[]", ["Order#[]"]),
     ("lib/order.rb", "Order.<=>", ["Order#<=>", "Order.<=>(other)"]),
     ("lib/order.rb", "Order.*", ["Order#*", "Order.*"]),
-    ("lib/order.rb", "Order.cancel!", ["Order::cancel!()", "Order#cancel!"]),
-    ("lib/order.rb", "Order.paid", ["Order#paid", "Order.paid()"]),
     ("a.cpp", "ns.V.f", ["ns::V<T>::f", "V<T>::f", "void ns::V<T>::f()", "ns::V<std::map<int, T>>::f() const"]),
     ("a.cpp", "V.operator std::string", ["V::operator std::string() const", "V::operator std::string"]),
     ("a.cpp", "V.operator char", ["V::operator const char*", "V::operator const char*() const"]),
-    ("a.cpp", "V.operator,", ["V::operator,", "V::operator ,(int)"]),
     ("a.cpp", "V.operator new[]", ["V::operator new []", "V::operator new[](size_t)"]),
     ("a.cpp", "V.~V", ["V::~V", "~V()", "V::~V() noexcept"]),
     ("a.cpp", 'operator""_km', ['operator"" _km', 'operator ""_km']),
     ("a.cpp", "max", ["max<int>", "::max"]),
     ("a.rs", "(A,B).f", ["<(A, B) as X>::f"]),
-    ("a.rs", "[u8].g", ["<[u8] as X>::g", "<&'a [u8] as X>::g", "<[u8]>::g"]),
     ("a.rs", "dynFoo+Send.h", ["<dyn Foo + Send as X>::h"]),
-    ("a.rs", "Box.i", ["<Box<dyn Foo> as X>::i", "Box::<dyn Foo>::i"]),
     ("a.rs", "C.m", ["<a::b::C<T> as X>::m", "a::b::C::<T>::m", "crate::a::C::m", "<impl X for C<T>>::m", "fn m"]),
     ("a.rs", "r#match", ["r#match", "match", "fn r#match()"]),
     ("a.js", "A.#p", ["A.#p", "A#p", "#p", "this.#p"]),
@@ -148,47 +142,30 @@ FORMS = [
     ("a.js", "A.[Symbol.iterator]", ["A[Symbol.iterator]", "A.[Symbol.iterator]()"]),
     ("a.js", "A.['x']", ["A['x']", "A.x"]),
     ("a.js", "A.gen", ["static async *gen()", "async gen", "A.prototype.gen"]),
-    ("a.js", "A.v", ["get v", "get v()"]),
     ("a.js", "o.user#created", ["o['user#created']", "o.user#created"]),
-    ("a.js", "o.x::y", ["o['x::y']", "o.x::y"]),
-    ("a.js", "$s.load", ["$s.load", "$s.load()"]),
     ("a.cs", "A.Bar", ["A.IFoo<int>.Bar", "IFoo<int>.Bar", "N.A.Bar"]),
     ("a.cs", "A.operator +", ["A.operator+", "operator +", "A.operator +(A, A)"]),
-    ("a.cs", "A.operator int", ["A.explicit operator int", "A.operator int"]),
     ("a.cs", "A.this", ["A.this[int]", "A.this[int i]"]),
-    ("a.cs", "A.G", ["A.G<T>", "A.G<T>()"]),
     ("a.cs", "B.C.D", ["B<T>.C.D", "N.B<T>.C.D()"]),
     ("a.kt", "A.adds 2, fast", ["A.`adds 2, fast`()", "`adds 2, fast`", "A.adds 2, fast"]),
-    ("a.kt", "A.adds 2", ["A.`adds 2`", "A.adds 2"]),
     ("a.kt", "A.plus", ["fun A.plus(o: A): A", "A#plus"]),
     ("a.kt", "List.second", ["List<Int>.second", "fun List<Int>.second()"]),
     ("a.swift", "A.f", ["A.f(_:by:)", "A<Int>.f", "func f(_ x: Int, by y: Int)", "A.f(_ x: Int)", "self.f"]),
     ("a.swift", "A.init", ["A.init(x:)", "A.init?(x: Int)", "init(x:)"]),
-    ("a.swift", "A.==", ["A.==", "A.==(_:_:)", "static func ==(l: A, r: A)"]),
     ("a.swift", "A.subscript", ["A.subscript(_:)", "subscript(i: Int)"]),
-    ("a.swift", "A.default", ["A.`default`()", "A.default"]),
-    ("a.swift", "A.size", ["A.size", "size"]),
     ("a.scala", "L.+:", ["L.+:", "L.+:(x: Int)", "def +:(x: Int)"]),
-    ("a.scala", "L.:::", ["L.:::", "L.:::(x)"]),
     ("a.scala", "L.unary_!", ["L.unary_!", "L#unary_!", "unary_!"]),
-    ("a.scala", "L.x_=", ["L.x_=", "L.x_=(v: Int)"]),
     ("a.scala", "L.>>=", ["L.>>=", "L.>>=[A](f)"]),
-    ("a.scala", "L.adds 2, fast", ["L.`adds 2, fast`", "`adds 2, fast`"]),
     ("a.scala", "L.map", ["L.map[B]", "L.map[B](f: A => B)", "L$.map", "org.acme.L.map", "L::map", "def map[B](f: A => B)"]),
-    ("a.scala", "L.I.h", ["L$I.h", "L.I#h", "L.I.h"]),
     ("a.go", "Server.Handle", ["(*Server).Handle", "(s *Server[T]) Handle", "(*Server[T]).Handle",
         "x.(*Server).Handle", "func (s *Server[T]) Handle()"]),
     ("a.go", "List.Len", ["List[K, V].Len", "(List[K, V]).Len"]),
-    ("a.go", "Map", ["Map[T]", "x.Map", "func Map"]),
     ("A.java", "O.I.h", ["com.acme.O.I.h", "O$I.h", "O$I#h(int, String)", "I::h"]),
     ("A.java", "O.O", ["O.<init>", "O#O()"]),
-    ("A.java", "O.g", ["public <T> void g()", "O.g(int a, int b)"]),
     ("a.php", "A.__construct", ["App\\M\\A::__construct", "\\App\\M\\A::__construct()"]),
     ("a.php", "A.r", ["A->r", "$this->r"]),
-    ("a.php", "A.s", ["public static function s()", "static::s", "A::s"]),
     ("a.php", "top", ["App\\M\\top", "function top()"]),
     ("my dir/a, b's.cpp", "f", ["f", "int f()", "::f"]),
-    ("app/[slug]/page.tsx", "Page", ["Page", "function Page()"]),
     ("app/(shop)/[[...id]].tsx", "Cart", ["Cart", "`Cart`"]),
 ]  # fmt: skip
 
@@ -216,20 +193,14 @@ def test_a_name_that_the_file_lacks_is_no_other_function(repository, reader, pat
     assert [name for name in READERS[reader](path, written, repository) if name] == []
 
 
-@pytest.mark.parametrize("path", SOURCES)
-def test_an_answer_comes_back_as_it_was(path):
-    names = [span.name for span in function_spans(SOURCES[path], path)]
-    answer = Answer(modify=[Location(path=path), *(Location(path=path, function=name, lines=(3, 9)) for name in names)])
-    assert parse_answer(format_answer(answer)) == answer
-    assert format_answer(parse_answer(format_answer(answer))) == format_answer(answer)
-
-
 @pytest.mark.parametrize("line", ["{}", "`{}`", "- `{}`: why", "1. {}", "/repo/{}", "{} (the cause)"])
 def test_a_path_is_read_whatever_it_is_made_of(repository, line):
     for path in SOURCES:
         text = f"```\n{line.format(path)}\n```"
         assert read_paths(text, 5, set(SOURCES)) == [path]
         assert read_answer(text, Namer(repository)).files == [path]
+        if line in ("{}", "`{}`", "/repo/{}"):
+            assert file_named(line.format(path), Files()).path == path
 
 
 @pytest.mark.parametrize("path", ["app/[slug]/page.tsx", "app/(shop)/cart.tsx", "routes/[[...rest]]/a.ts", "@scope/b.js"])
@@ -254,11 +225,6 @@ def test_words_in_brackets_are_no_paths(word):
 def test_names_that_are_no_identifiers_are_read_without_the_file(path, name):
     assert parse_answer(f"## Locations to Modify\n- /repo/{path}::{name}\n").functions == [f"{path}::{name}"]
     assert [row.name for row in read_named(f"```\n{path}\nfunction: {name}\n```", 5)] == [name]
-
-
-@pytest.mark.parametrize("line", ["{}", "`{}`", "/repo/{}", '"{}"'])
-def test_a_path_of_a_published_answer_is_the_file(line):
-    assert [file_named(line.format(path), Files()).path for path in SOURCES] == list(SOURCES)
 
 
 @pytest.mark.parametrize(

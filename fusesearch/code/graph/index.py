@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 from fusesearch.code.graph.code_graph import CLASS, FILE, FUNCTION, CodeGraph, last_name, path_of
+from fusesearch.code.graph.listing import lines_of
 from fusesearch.code.kinds import is_test
-from fusesearch.core.errors import RepositoryError
 from fusesearch.search.repository import Repository
 
 MAX_DOCUMENT_CHARS = 20_000
@@ -50,7 +50,7 @@ class EntityIndex:
         for node in self._nodes:
             if node.partition("::")[0] != path:
                 path = node.partition("::")[0]
-                source = _read(repository, path)
+                source = lines_of(repository, path)
             yield list(_words("\n".join(self._own(node, source))[:MAX_DOCUMENT_CHARS]))
 
     def _own(self, node: str, source: list[str]) -> Iterator[str]:
@@ -112,10 +112,3 @@ def _words(text: str) -> Iterator[str]:
 def _parts(word: str) -> tuple[str, ...]:
     parts = [part.lower() for part in _PART.findall(word[:100])]
     return (word.lower(), *parts) if len(parts) > 1 else (word.lower(),)
-
-
-def _read(repository: Repository, path: str) -> list[str]:
-    try:
-        return repository.read_text(path).split("\n")
-    except RepositoryError:
-        return []

@@ -75,16 +75,18 @@ class Listing:
     def code(self, node: str) -> list[str]:
         """Lines of a file, class or function; empty if the file cannot be read."""
         start, end = self.graph.lines(node)
-        return self._source(node)[start - 1 : end] if start else []
+        return lines_of(self.repository, path_of(node))[start - 1 : end] if start else []
 
-    def add_code(self, page: Page, node: str) -> None:
-        """Add the code of a node with line numbers."""
-        start, end = self.graph.lines(node)
-        self.add_lines(page, path_of(node), start, end)
+    def add(self, page: Page, node: str, outlined: bool = False) -> None:
+        """Add the code of a node with line numbers; of a folder, and of what is to be ``outlined``, the outline."""
+        if outlined or self.graph.type_of(node) == DIRECTORY:
+            self.add_outline(page, node)
+        else:
+            self.add_lines(page, path_of(node), *self.graph.lines(node))
 
     def add_lines(self, page: Page, path: str, start: int, end: int) -> None:
         """Add lines of a file with their numbers."""
-        for number, line in enumerate(self._source(path)[start - 1 : end], start):
+        for number, line in enumerate(lines_of(self.repository, path)[start - 1 : end], start):
             page.add(f"{number}\t{line}", f"{path}:{number}")
             if page.full:
                 return
@@ -95,7 +97,7 @@ class Listing:
             for member in self.graph.members(node):
                 page.add(shown_node(member), "" if self.graph.type_of(member) == DIRECTORY else member)
             return
-        source = self._source(node)
+        source = lines_of(self.repository, path_of(node))
         for inner in self._inside(node):
             number = self.graph.header(inner)
             if 0 < number <= len(source):
@@ -116,8 +118,10 @@ class Listing:
             else:
                 yield member
 
-    def _source(self, node: str) -> list[str]:
-        try:
-            return self.repository.read_text(path_of(node)).split("\n")
-        except RepositoryError:
-            return []
+
+def lines_of(repository: Repository, path: str) -> list[str]:
+    """Lines of a file; none if it cannot be read."""
+    try:
+        return repository.read_text(path).split("\n")
+    except RepositoryError:
+        return []

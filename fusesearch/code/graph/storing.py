@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import os
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from fusesearch.code.graph.code_graph import CodeGraph
-from fusesearch.code.graph.facts import CLASS, FUNCTION, Definition, FileFacts, Import, facts_of
+from fusesearch.code.graph.facts import FileFacts, facts_of
 from fusesearch.code.graph.index import EntityIndex
 from fusesearch.code.graph.linking import link
 from fusesearch.code.per_snapshot import PerSnapshot
@@ -28,7 +28,7 @@ from fusesearch.core.errors import RepositoryError
 from fusesearch.core.storage import replacing
 from fusesearch.search.repository import Repository
 
-VERSION = 1
+VERSION = 2
 MAX_FILES = 50_000  # of a snapshot
 MAX_CHARS = 400_000_000  # of a snapshot
 MAX_CACHE_BYTES = 1 << 30  # of all facts on disk
@@ -74,16 +74,20 @@ def read_facts(path: Path) -> list[FileFacts] | None:
         if len(data) > MAX_JSON_BYTES:
             return None
         os.utime(path)
-        return [_facts(row) for row in json.loads(data)]
-    except (OSError, EOFError, zlib.error, ValueError, TypeError, KeyError, RecursionError):
+        return _stored().validate_json(data)
+    except (OSError, EOFError, zlib.error, ValueError):  # pydantic's faults are ValueErrors
         return None
 
 
 def write_facts(path: Path, facts: Iterable[FileFacts]) -> None:
     """Write facts to a file, atomically."""
-    rows = [[item.path, item.lines, [_row(found) for found in item.definitions], item.imports] for item in facts]
     with replacing(path) as temporary, gzip.open(temporary, "wb", compresslevel=3) as handle:
-        handle.write(json.dumps(rows, separators=(",", ":")).encode("ascii"))
+        handle.write(_stored().dump_json(list(facts)))
+
+
+@cache
+def _stored() -> TypeAdapter[list[FileFacts]]:
+    return TypeAdapter(list[FileFacts])
 
 
 def _sources(repository: Repository) -> Iterator[tuple[str, str]]:
@@ -115,33 +119,6 @@ def _evict(cache: Path) -> None:
         total += size
         if total > MAX_CACHE_BYTES:
             item.unlink(missing_ok=True)
-
-
-def _row(found: Definition) -> list[Any]:
-    return [found.kind, found.name, found.start, found.header, found.end, found.calls, found.bases, found.imports]
-
-
-def _facts(row: Any) -> FileFacts:
-    path, lines, definitions, imports = row
-    return FileFacts(_text(path), int(lines), tuple(map(_definition, definitions)), tuple(map(_import, imports)))
-
-
-def _definition(row: Any) -> Definition:
-    kind, name, start, header, end, calls, bases, imports = row
-    if kind not in (CLASS, FUNCTION):
-        raise ValueError(f"{kind} is not a kind of definition")
-    used = [tuple(map(_text, part)) for part in (calls, bases)]
-    return Definition(kind, _text(name), int(start), int(header), int(end), used[0], used[1], tuple(map(_import, imports)))
-
-
-def _import(row: Any) -> Import:
-    return Import(*map(_text, row))
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("not text")
-    return value
 
 
 def _bytes(index: EntityIndex) -> int:

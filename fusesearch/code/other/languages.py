@@ -40,7 +40,9 @@ class Language:
     (``None``: not a function, or a container that adds nothing to names). ``bindings`` maps nodes that assign a value to a name
     to the fields of name and value. ``leading`` nodes come before a function as siblings and belong to it. ``keywords`` are
     words that a broken source is read to call a function; unless they are ``reserved``, they are names where nothing is broken.
-    ``indented``: indentation can end a block, and the tree has all up to the next word in it.
+    ``indented``: indentation can end a block, and the tree has all up to the next word in it. ``instead`` is another row that
+    may read what this one cannot. ``opened`` are calls of macros with definitions inside. Of the text, :mod:`.recovery` needs
+    what a file begins with (``start``), and whether single ``quotes`` are around texts and comments come after ``hashes``.
     """
 
     title: str
@@ -56,6 +58,11 @@ class Language:
     keywords: frozenset[str] = _WORDS
     reserved: bool = False
     indented: bool = False
+    instead: str = ""
+    opened: str = ""
+    start: bytes = b""
+    quotes: bool = False
+    hashes: bool = False
 
 
 def _all(names: str, namer: NameOf) -> dict[str, NameOf]:
@@ -80,6 +87,8 @@ def _script(title: str, module: str, entry: str, *suffixes: str) -> Language:
         values=frozenset({"function_expression", "arrow_function", "generator_function"}),
         leading=frozenset({"decorator"}),
         entry=entry,
+        instead="tsx" if title == "JavaScript" else "",
+        quotes=True,
     )
 
 
@@ -120,9 +129,19 @@ LANGUAGES: dict[str, Language] = {
         {"function_item": nodes.with_body},
         {"mod_item": nodes.by_name, "trait_item": nodes.by_name, "impl_item": nodes.rust_type},
         _C_COMMENTS,
+        opened="macro_invocation",
         leading=frozenset({"attribute_item"}),
     ),
-    "c": Language("C", "tree_sitter_c", (".c",), {"function_definition": nodes.c_function}, {}, keywords=_C_WORDS, reserved=True),
+    "c": Language(
+        "C",
+        "tree_sitter_c",
+        (".c",),
+        {"function_definition": nodes.c_function},
+        {},
+        keywords=_C_WORDS,
+        reserved=True,
+        instead="cpp",
+    ),
     "cpp": Language(
         "C++",
         "tree_sitter_cpp",
@@ -142,6 +161,7 @@ LANGUAGES: dict[str, Language] = {
             **_all("property_declaration indexer_declaration event_declaration", nodes.csharp_accessors),
         },
         _all("class_declaration struct_declaration interface_declaration enum_declaration record_declaration", nodes.by_name),
+        keywords=_WORDS | {"extension"},  # of C# 14, whose members are those of the class
         reserved=True,
     ),
     "ruby": Language(
@@ -150,6 +170,8 @@ LANGUAGES: dict[str, Language] = {
         (".rb", ".rake"),
         _all("method singleton_method", nodes.by_name),
         {**_all("class module", nodes.by_name), "assignment": nodes.ruby_class},
+        quotes=True,
+        hashes=True,
         keywords=frozenset(["def", "end", "class", "module", "if", "unless", "while", "until", "case", "begin", "do"]),
     ),
     "php": Language(
@@ -158,6 +180,9 @@ LANGUAGES: dict[str, Language] = {
         (".php",),
         {**_all("function_definition method_declaration", nodes.with_body), "property_declaration": nodes.php_hooks},
         _all("class_declaration interface_declaration trait_declaration enum_declaration", nodes.by_name),
+        quotes=True,
+        hashes=True,
+        start=b"<?php",
         entry="language_php",
     ),
     "kotlin": Language(

@@ -135,7 +135,7 @@ def _c_parts(node: Any) -> str:
         if node is None or node.type != "qualified_identifier":
             break
         scope = node.child_by_field_name("scope")
-        parts += [_c_simple(scope)] if scope is not None else []
+        parts += [_c_simple(scope)] if scope is not None and not any(child.is_missing for child in node.children) else []
         node = node.child_by_field_name("name")
     if any(part.startswith("template<") for part in parts):  # a broken source: a class up to the next function
         return ""
@@ -159,9 +159,7 @@ def csharp_member(node: Any) -> str | None:
     if not node.child_by_field_name("body"):
         return None
     if node.type == "operator_declaration":
-        sign = node.child_by_field_name("operator")
-        after = sign.next_sibling if sign is not None else None  # the grammar lacks C# 14's +=
-        return f"operator {text_of(sign)}{text_of(after) if after is not None and after.is_error else ''}"
+        return f"operator {text_of(node.child_by_field_name('operator'))}"
     if node.type == "conversion_operator_declaration":
         return f"operator {text_of(node.child_by_field_name('type'))}"
     name = by_name(node)

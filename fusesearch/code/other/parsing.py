@@ -21,7 +21,7 @@ from fusesearch.core.answering import Answerer, answer_all
 MAX_CHARS = 1_000_000
 """Longer sources, mostly generated or minified, are skipped."""
 
-CPU_SECONDS = 5.0
+CPU_SECONDS = 10.0
 MEMORY = 2 << 30
 
 

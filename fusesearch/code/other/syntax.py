@@ -6,6 +6,7 @@ Broken sources have trees too: an error node is searched like any other. Some so
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -13,7 +14,8 @@ from typing import Any, NamedTuple
 
 from fusesearch.code.other.languages import LANGUAGES, Language
 from fusesearch.code.other.nodes import bare, bound_name, by_name, text_of
-from fusesearch.code.other.readings import named_by_macros, open_macro, other_branches, readings
+from fusesearch.code.other.readings import named_by_macros, other_branches, readings
+from fusesearch.code.other.recovery import Recovery, Text, blank, masked
 from fusesearch.code.spans import FunctionSpan
 
 _NESTED = frozenset({"object", "class"})
@@ -25,10 +27,8 @@ _FUNCTIONS_OF_OTHERS = frozenset({
     "setTimeout", "setInterval", "setImmediate", "requestAnimationFrame", "nextTick",
 })  # fmt: skip
 """Calls that give back something else than the function that they are given."""
-_AROUND_ITEMS = frozenset(
-    ["source_file", "mod_item", "impl_item", "trait_item", "declaration_list", "expression_statement", "ERROR"]
-)
-"""Nodes of Rust with items inside."""
+_CONDITION = re.compile(rb"(?:\}\s*else\s+)?\bif\s+#\[cfg\b[^\n{]*\]\s*\{|\}\s*else\s*\{")
+"""Of ``cfg_if!``."""
 _WRAPPERS = 8
 """Most wrappers around one function."""
 
@@ -43,90 +43,47 @@ class Source(NamedTuple):
 
 
 def read_source(data: bytes, language: str, whole: bool = True) -> Source:
-    """A source in UTF-8, by the first of its readings without errors, else by the one with the fewest. Unless ``whole``, only
-    its functions.
-
-    Functions that this reading leaves out, because they are in another branch of an ``#if``, come from the others.
-    """
-    first = _parser(language).parse(data)
-    trees = [(first, data)] if language != "rust" else [opened_macros(first, data)]
-    if first.root_node.has_error:
-        for grammar, source in readings(data, language):
-            trees.append((_parser(grammar).parse(source), source))
-            if not trees[-1][0].root_node.has_error:
-                break
-    tree, source = min(trees, key=lambda pair: _errors(pair[0]))
-    spans = spans_in_tree(tree, language)
-    if source is not data and language != "rust":
-        kept = source.split(b"\n")
-        trees += [(_parser(language).parse(other), other) for other in other_branches(data, language)]
-        for other, _ in trees[1:]:
-            for span in spans_in_tree(other, language):
-                met = [one for one in spans if span.start <= one.end and one.start <= span.end]
-                if not met and not kept[span.start - 1].strip():
-                    spans.append(span)
-                elif len(met) == 1 and met[0].end < span.end and (met[0].start, met[0].name) == (span.start, span.name):
-                    spans[spans.index(met[0])] = span  # whose last brace is in another branch
+    """A source in UTF-8; unless ``whole``, only its functions."""
+    tree = _parser(language).parse(data)
+    unread: list[tuple[int, int]] = []
+    if tree.root_node.has_error:
+        spans, unread = recovered(data, language)
+    else:
+        spans = spans_in_tree(tree, language)
     if language in ("c", "cpp"):
         spans = list(named_by_macros(spans, data))
-    if not whole:
-        return Source(sorted(spans), [], [])
-    unread = [(node.start_point[0] + 1, node.end_point[0] + 1) for node in _faults(tree)]
-    return Source(sorted(spans), list(_comments(first, LANGUAGES[language].comments)), unread)
+    return Source(sorted(spans), [*_comments(tree, LANGUAGES[language].comments)] if whole else [], unread)
 
 
-def spans_in_tree(tree: Any, language: str) -> list[FunctionSpan]:
-    """Outermost functions in order of their first line."""
-    return sorted(_walk(tree.root_node, LANGUAGES[language]))
+def recovered(data: bytes, language: str) -> tuple[list[FunctionSpan], list[tuple[int, int]]]:
+    """The functions of a source that does not parse, and the lines of what cannot be read outside them.
+
+    Functions in other branches of an ``#if`` than the first come from readings with those.
+    """
+    row = LANGUAGES[language]
+    data = masked(data, quotes=row.quotes, hashes=row.hashes, literals=False)
+    sources = readings(data, language)
+    texts = [Text(source, _parser(language).parse) for source in sources]
+    if row.instead:
+        texts.append(Text(sources[0], _parser(row.instead).parse))
+    code = masked(sources[-1], quotes=row.quotes, hashes=row.hashes)
+    found = Recovery(data, texts, code, lambda tree: spans_in_tree(tree, language, broken=True), row.start)
+    spans = found.spans
+    kept = code.split(b"\n")
+    for other in other_branches(data, language):
+        for span in spans_in_tree(_parser(language).parse(other), language):
+            met = [one for one in spans if span.start <= one.end and one.start <= span.end]
+            if not met and not kept[span.start - 1].strip():
+                spans.append(span)
+            elif len(met) == 1 and met[0].end < span.end and (met[0].start, met[0].name) == (span.start, span.name):
+                spans[spans.index(met[0])] = span  # whose last brace is in another branch
+    return spans, found.unread
 
 
-def _errors(tree: Any) -> int:
-    """Bytes in error nodes, and one for each node that is missing."""
-    return sum(max(1, node.end_byte - node.start_byte) for node in _faults(tree))
-
-
-def _faults(tree: Any) -> Iterator[Any]:
-    """Outermost error nodes and missing nodes."""
-    if not tree.root_node.has_error:
-        return
-    cursor = tree.walk()
-    while True:
-        node = cursor.node
-        if node.is_error or node.is_missing:
-            yield node
-        elif node.has_error and cursor.goto_first_child():
-            continue
-        while not cursor.goto_next_sibling():
-            if not cursor.goto_parent():
-                return
-
-
-def opened_macros(tree: Any, data: bytes) -> tuple[Any, bytes]:
-    """A Rust source with its macros opened whose braces hold items, as ``cfg_if! { fn f() {} }`` does."""
-    for _ in range(_WRAPPERS):
-        opened = bytearray(data)
-        for node in _item_macros(tree.root_node):
-            start, end = node.start_byte, node.end_byte
-            inside = open_macro(bytes(data[start:end]))
-            inner = _parser("rust").parse(inside).root_node if inside else None
-            if inner is not None and not inner.has_error:
-                opened[start:end] = inside
-        if opened == data:
-            break
-        data = bytes(opened)
-        tree = _parser("rust").parse(data)
-    return tree, data
-
-
-def _item_macros(root: Any) -> Iterator[Any]:
-    """Calls of macros where an item may stand."""
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        if node.type == "macro_invocation":
-            yield node
-        elif node.type in _AROUND_ITEMS:
-            pending += node.named_children
+def spans_in_tree(tree: Any, language: str, *, broken: bool = False) -> list[FunctionSpan]:
+    """Outermost functions in order of their first line. ``broken``: the source has errors, if not this tree."""
+    row = LANGUAGES[language]
+    return sorted(_walk(tree.root_node, row, broken or row.reserved or tree.root_node.has_error))
 
 
 def _comments(tree: Any, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
@@ -143,12 +100,14 @@ def _comments(tree: Any, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
                 return
 
 
-def _walk(root: Any, language: Language) -> Iterator[FunctionSpan]:
+def _walk(root: Any, language: Language, broken: bool) -> Iterator[FunctionSpan]:
     """Walk everything outside functions. Uses a stack because expressions can be thousands deep."""
-    broken = root.has_error or language.reserved
     pending: list[tuple[Any, str, int]] = [(root, "", 0)]
     while pending:
         node, prefix, first = pending.pop()
+        if node.type == language.opened:
+            yield from _opened(node, prefix)
+            continue
         bindings = _bindings(node, language)
         name = _function_name(node, bindings, language)
         if name is not None and not (broken and node.type in language.functions and name.rpartition(".")[2] in language.keywords):
@@ -162,6 +121,19 @@ def _walk(root: Any, language: Language) -> Iterator[FunctionSpan]:
             continue
         prefix += _scope(node, bindings, language)
         pending += [(child, prefix, start) for child, start in _children(node, first, language) if child.child_count]
+
+
+def _opened(node: Any, prefix: str) -> Iterator[FunctionSpan]:
+    """The functions in the braces of a Rust macro's call, if those hold items, as in ``cfg_if! { fn f() {} }``."""
+    tokens, row = node.named_children[-1], node.start_point[0]
+    if tokens.type != "token_tree" or b"fn " not in tokens.text:
+        return
+    inside = tokens.text[1:-1]
+    if node.text.startswith((b"cfg_if", b"::cfg_if")) and b"}" in inside:
+        inside = _CONDITION.sub(lambda match: blank(match[0]), inside[: inside.rindex(b"}")])
+    spans, unread = recovered(b"\n" * (tokens.start_point[0] - row) + inside, "rust")
+    if not unread:
+        yield from (FunctionSpan(span.start + row, span.end + row, prefix + span.name) for span in spans)
 
 
 def _end(node: Any, comments: tuple[str, ...]) -> tuple[int, int]:

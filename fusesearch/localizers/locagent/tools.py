@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from fusesearch.code.graph.code_graph import CLASS, DIRECTORY, FILE, path_of
+from fusesearch.code.graph.code_graph import CLASS, FILE, path_of
 from fusesearch.code.graph.index import EntityIndex
 from fusesearch.code.graph.listing import Listing, Page, node_named, shown_node
 from fusesearch.code.graph.storing import index_of
@@ -190,10 +190,7 @@ class _PageWriter:
 
     def _whole(self, node: str) -> None:
         if self._add_heading(node):
-            if self.graph.type_of(node) == DIRECTORY:
-                self.listing.add_outline(self.page, node)
-            else:
-                self.listing.add_code(self.page, node)
+            self.listing.add(self.page, node)
 
     def _preview(self, node: str) -> None:
         if self.graph.type_of(node) not in (FILE, CLASS) or self.listing.size(node) <= OUTLINE_LINES:

@@ -140,10 +140,7 @@ class Searches:
         start, end = self.graph.lines(node)
         outlined = self.outlined(node)
         page.add(f"{self.graph.type_of(node)} {shown_node(node)}, lines {start}-{end}{', outline' if outlined else ''}")
-        if outlined:
-            self.listing.add_outline(page, node)
-        else:
-            self.listing.add_code(page, node)
+        self.listing.add(page, node, outlined)
 
     def _add_several(self, page: Page, nodes: tuple[str, ...]) -> None:
         page.add(f"{len(nodes)} are meant by this; search for one of them with its file:")

@@ -14,13 +14,14 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
-from fusesearch.code.heads import head
+from fusesearch.code.heads import head, signature
 from fusesearch.code.kinds import is_code, is_foreign, is_test
 from fusesearch.code.naming import read_name, unwrapped
-from fusesearch.code.plain import class_heads, declared, holders, without_text
+from fusesearch.code.plain import class_heads, declared, without_text
 from fusesearch.code.spans import FunctionSpan
 from fusesearch.core.caches import Caches
 from fusesearch.core.errors import DataError
@@ -55,7 +56,13 @@ BESIDE = 2
 """Lines kept on each side of a line that matters."""
 
 _GAP_BYTES = 48  # most that the mark of one gap takes
-_TITLES = {"callee": "Called by", "caller": "Uses of", "use": "Perhaps uses of, by the name alone:", "test": "Tests with"}
+_TITLES = {
+    "callee": "Called by",
+    "caller": "Uses of",
+    "use": "Perhaps uses of, by the name alone:",
+    "test": "Tests with",
+    "outline": "Outline of",
+}
 
 
 def context(repo: str | Path, text: str, tokens: int = TOKENS) -> Context:
@@ -109,7 +116,7 @@ def tokens_of(text: str) -> int:
 
 
 class _Reading:
-    """Excerpts within a budget: bodies, what is around them, and the rest. The two kinds say what these are."""
+    """Excerpts within a budget: bodies, lines around them, and the rest. The two kinds say what these are."""
 
     body: ExcerptKind
 
@@ -155,52 +162,64 @@ class _Reading:
         lines = self._sources.lines(place.path)
         first, last = place.lines or (1, len(lines))
         span = FunctionSpan(first, min(last, len(lines)), place.function or "")
-        whole = self._excerpt(self.body, place.path, span, [(span.start, span.end)], place)
-        if span.start > span.end or _size([whole]) <= room:
-            return whole if span.start <= span.end else None
+        if span.start > span.end:
+            return None
+        whole = self._excerpt(self.body, place.path, span, range(span.start, span.end + 1), place)
+        if _size([whole]) <= room:
+            return whole
         if not may_cut or _size([whole]) <= self._budget * BYTES_PER_TOKEN * LONG:
             return None
-        frame = _size([whole.model_copy(update={"text": ""})]) + _GAP_BYTES
-        shown = _chosen(lines, self._cuts(place.path, span), room - frame, gap=_GAP_BYTES)
-        return self._excerpt(self.body, place.path, span, shown, place) if shown else None
+        room -= _size([whole.model_copy(update={"text": ""})]) + _GAP_BYTES
+        kept: set[int] = set()
+        for window in self._cuts(place.path, span):
+            fresh = set(window) - kept
+            beside = any({line - 1, line + 1} & kept for line in fresh)
+            cost = sum(_bytes(lines[line - 1]) for line in fresh) + (0 if beside else _GAP_BYTES)
+            if cost > room and not kept:
+                return None  # not even the head fits
+            if cost <= room:
+                kept |= fresh
+                room -= cost
+        return self._excerpt(self.body, place.path, span, sorted(kept), place)
 
     def _cuts(self, path: str, span: FunctionSpan) -> Iterator[Sequence[int]]:
         """Lines of a long body: heads, those that matter most with some beside them, the others, comments and the like last."""
-        lines = self._sources.lines(path)
-        _, top = head(lines, span.start, span.end)
-        yield range(span.start, top + 1)
-        for inner in self._sources.functions(path):
-            if span.start < inner.start <= span.end:
-                first, last = head(lines, inner.start, inner.end)
-                yield range(first, last + 1)
-        weights = {number: self._weight(path, number) for number in range(top + 1, span.end + 1)}
+        lines, inside = self._sources.lines(path), range(span.start, span.end + 1)
+        inner = (one for one in self._sources.functions(path) if span.start < one.start <= span.end)
+        for one in (span, *inner):
+            first, last = head(lines, one.start, one.end)
+            yield range(one.start if one == span else first, last + 1)
+        weights = {number: self._weight(path, number) for number in inside}
         code = without_text("\n".join(lines), path).split("\n")
-        text = {number for number in weights if lines[number - 1].strip() and not code[number - 1].strip()}
-        for number in sorted(weights, key=lambda number: (-weights[number], number in text, number)):
+        text = {number for number in inside if lines[number - 1].strip() and not code[number - 1].strip()}
+        for number in sorted(inside, key=lambda number: (-weights[number], number in text, number)):
             beside = BESIDE if weights[number] else 0
             yield range(max(span.start, number - beside), min(span.end, number + beside) + 1)
 
-    def _use(self, kind: ExcerptKind, use: Use, of: str) -> Excerpt:
-        span = use.function or FunctionSpan(use.line, use.line, "")
-        return self._excerpt(kind, use.path, span, [(use.line, use.line)], of=of)
+    def _head(self, kind: ExcerptKind, path: str, span: FunctionSpan, of: str, place: Place | None = None) -> Excerpt:
+        first, last = head(self._sources.lines(path), span.start, span.end)
+        return self._excerpt(kind, path, span, range(first, last + 1), place, of)
 
-    def _callees(self, neighbours: Neighbours, spot: Spot) -> Iterator[Excerpt]:
-        for path, span in neighbours.callees(spot):
-            yield self._excerpt("callee", path, span, [head(self._sources.lines(path), span.start, span.end)], of=spot.entity)
+    def _use(self, kind: ExcerptKind, use: Use, of: str) -> Excerpt:
+        return self._excerpt(kind, use.path, use.function or FunctionSpan(use.line, use.line, ""), [use.line], of=of)
 
     def _excerpt(
-        self, kind: ExcerptKind, path: str, span: FunctionSpan, shown: Sequence[tuple[int, int]],
+        self, kind: ExcerptKind, path: str, span: FunctionSpan, numbers: Sequence[int],
         place: Location | Place | None = None, of: str = "",
     ) -> Excerpt:  # fmt: skip
-        """The ``shown`` lines of a body, of what is around one, or of an outline, which have their numbers before them."""
-        lines, gaps, rows, after = self._sources.lines(path), kind == self.body, list[str](), span.start
-        for start, end in [*shown, (span.end + 1, span.end)]:
-            rows += [f"... lines {after}-{start - 1} are left out"] if gaps and after < start else []
-            rows += [f"{n:>5}  {lines[n - 1]}" if kind == "outline" else lines[n - 1] for n in range(start, end + 1)]
-            after = end + 1
+        """Lines of a body with a mark for each gap between them, or a head on one line, or the line of a use."""
+        lines, rows, shown, after = self._sources.lines(path), list[str](), list[tuple[int, int]](), span.start
+        for number in numbers:
+            if not shown or number > shown[-1][1] + 1:
+                rows += [f"... lines {after}-{number - 1} are left out"] if after < number and kind == self.body else []
+                shown.append((number, number))
+            shown[-1], after = (shown[-1][0], number), number + 1
+            rows.append(lines[number - 1])
+        rows += [f"... lines {after}-{span.end} are left out"] if after <= span.end and kind == self.body else []
         return Excerpt(
-            kind=kind, path=path, function=span.name or None, lines=(span.start, span.end), shown=list(shown), of=of,
-            text="\n".join(rows), confidence=place and place.confidence, reasons=place.reasons if place else [],
+            kind=kind, path=path, function=span.name or None, lines=(span.start, span.end), shown=shown, of=of,
+            text=signature(lines, span.start, span.end) if kind in ("callee", "outline") else "\n".join(rows),
+            confidence=place and place.confidence, reasons=place.reasons if place else [],
         )  # fmt: skip
 
 
@@ -239,32 +258,25 @@ class _OfIssue(_Reading):
         spots = [Spot(one.path, FunctionSpan(*one.lines, one.function)) for one in bodies if one.function][:MAX_SPOTS]
         neighbours = Neighbours(self._sources, spots)
         for spot in spots:
-            yield from self._callees(neighbours, spot)
+            yield from (self._head("callee", *callee, spot.entity) for callee in neighbours.callees(spot))
             calls = (use for use in neighbours.uses(spot) if use.sure and use.function)
             yield from (self._use("caller", use, spot.entity) for use in islice(calls, CALLERS))
 
     def _rest(self, shown: Sequence[Excerpt], room: float) -> list[Excerpt]:
-        """Outlines of the files, the first of which may take half of what is left, and so on."""
-        starts = {(one.path, one.lines[0]) for one in shown}
+        """Outlines of the files: heads of functions that nothing else shows, where not all fit the probable ones.
+
+        The first file may take half of what is left, and so on.
+        """
+        order = {one.candidate.entity: number for number, one in enumerate(self._ranking.functions)}
         found: list[Excerpt] = []
         for number, place in enumerate(self._places, 1):
-            left = room - _size([*shown, *found])
-            excerpt = self._outline(place, starts, left if number == len(self._places) else left / 2)
-            found += [excerpt] if excerpt else []
+            spans = [span for span in self._sources.functions(place.path) if span.start <= len(self._sources.lines(place.path))]
+            spans.sort(key=lambda span: (order.get(f"{place.path}::{span.name}", len(order)), span.start))
+            before = [*shown, *found]
+            kept = room if number == len(self._places) else (room + _size(before)) / 2
+            heads = _fitting((self._head("outline", place.path, span, place.path, place) for span in spans), before, kept)
+            found += sorted(heads, key=lambda one: one.lines)
         return found
-
-    def _outline(self, place: Place, shown: set[tuple[str, int]], room: float) -> Excerpt | None:
-        """Heads of the functions that nothing else shows, probable ones first where not all fit, and of what holds them."""
-        lines, order = self._sources.lines(place.path), [one.candidate.entity for one in self._ranking.functions]
-        rank = {entity: number for number, entity in enumerate(order)}
-        above, whole = holders(lines), FunctionSpan(1, max(1, len(lines)), "")
-        spans = [span for span in self._sources.functions(place.path) if span.start <= len(lines)]
-        spans.sort(key=lambda span: (rank.get(f"{place.path}::{span.name}", len(rank)), span.start))
-        heads = (head(lines, span.start, span.end) for span in spans if (place.path, span.start) not in shown)
-        windows = [[*above[first - 1], *range(first, last + 1)] for first, last in heads]
-        frame = _size([self._excerpt("outline", place.path, whole, [], place)])
-        kept = _chosen(lines, windows, room - frame, number=len(f"{0:>5}  "))
-        return self._excerpt("outline", place.path, whole, kept, place) if kept else None
 
 
 class _OfName(_Reading):
@@ -275,7 +287,6 @@ class _OfName(_Reading):
     def __init__(self, index: Index, budget: int, path: str, name: str) -> None:
         super().__init__(index, budget)
         self._name = name
-        self._tested: list[Use] = []
         *self._owner, self._last = name.split(".")
         word, files = word_of(self._last), index.repository.files()
         having = (file for file, facts in index.facts(index.paths) if facts.find(word) >= 0)
@@ -335,7 +346,7 @@ class _OfName(_Reading):
         shown = {(one.path, one.lines) for one in bodies}
         for path, span in self._spots:
             if (path, (span.start, span.end)) not in shown:
-                yield self._excerpt("definition", path, span, [head(self._sources.lines(path), span.start, span.end)])
+                yield self._head("definition", path, span, "")
         spots, unsure = list({one.entity: one for one in self._spots}.values())[:MAX_SPOTS], []
         neighbours = Neighbours(self._sources, spots)
         for spot in spots:
@@ -346,22 +357,24 @@ class _OfName(_Reading):
                 else:
                     unsure.append(use)
         for spot in spots:
-            yield from self._callees(neighbours, spot)
+            yield from (self._head("callee", *callee, spot.entity) for callee in neighbours.callees(spot))
         others = () if spots else (use for path in self._code for use in self._sources.uses(path, self._last))
         yield from (self._use("use", use, self._last) for use in (*unsure, *islice(others, USES)))
 
     def _rest(self, shown: Sequence[Excerpt], room: float) -> list[Excerpt]:
-        """Tests, those named after the definition first; where files of tests have what holds it, in these."""
-        if not self._tested:
-            held = {holder for spot in self._spots for holder in spot.span.name.split(".")[-2:-1]}
-            fitting = [path for path in self._tests if any(holder in self._index.source(path) for holder in held)]
-            about = [re.split(r"[/.]", spot.path)[-2] for spot in self._spots]
-            kinds = {family(spot.path) for spot in self._spots}
-            files = [path for path in fitting or self._tests if not kinds or family(path) in kinds]
-            files = sorted(files, key=lambda path: not any(name in path for name in (self._last, *about)))
-            self._tested = [use for path in files[:MAX_TESTS] for use in self._sources.uses(path, self._last)]
-            self._tested.sort(key=lambda use: use.function is None or self._last.lower() not in use.function.name.lower())
         return _fitting((self._use("test", use, self._last) for use in self._tested), shown, room)
+
+    @cached_property
+    def _tested(self) -> list[Use]:
+        """Tests, those named after the definition first; where files of tests have what holds it, in these."""
+        held = {holder for spot in self._spots for holder in spot.span.name.split(".")[-2:-1]}
+        fitting = [path for path in self._tests if any(holder in self._index.source(path) for holder in held)]
+        about = [re.split(r"[/.]", spot.path)[-2] for spot in self._spots]
+        kinds = {family(spot.path) for spot in self._spots}
+        files = [path for path in fitting or self._tests if not kinds or family(path) in kinds]
+        files = sorted(files, key=lambda path: not any(name in path for name in (self._last, *about)))
+        found = [use for path in files[:MAX_TESTS] for use in self._sources.uses(path, self._last)]
+        return sorted(found, key=lambda use: use.function is None or self._last.lower() not in use.function.name.lower())
 
     def _nearest(self) -> str:
         """The names that are most similar."""
@@ -395,37 +408,19 @@ def _fitting(excerpts: Iterable[Excerpt], before: Sequence[Excerpt], room: float
     return found
 
 
-def _chosen(
-    lines: Sequence[str], windows: Iterable[Sequence[int]], room: float, gap: int = 0, number: int = 0
-) -> list[tuple[int, int]]:
-    """Ranges of the lines of windows that fit into ``room`` bytes; a gap or the number of a line take some, too."""
-    kept: set[int] = set()
-    for window in windows:
-        fresh = [line for line in window if line not in kept]
-        beside = any({line - 1, line + 1} & kept for line in fresh)
-        cost = sum(_bytes(lines[line - 1]) + number for line in fresh) + (0 if beside else gap)
-        if cost <= room:
-            kept.update(fresh)
-            room -= cost
-        elif not kept:
-            break  # not even the first fits
-    starts, ends = (sorted(line for line in kept if line + step not in kept) for step in (-1, 1))
-    return list(zip(starts, ends, strict=True))
-
-
 def _printed(excerpts: Sequence[Excerpt]) -> str:
-    """The excerpts as text; what is around one definition stands under one title."""
+    """The excerpts as text; lines around one definition, and those of one outline, stand under one title."""
     text, before = "", ("", "")
     for one in excerpts:
-        where = printable(f"{one.path}:{one.lines[0]}-{one.lines[1]}")
         sure = f" ({'; '.join([f'{one.confidence:.0%}', *one.reasons])})" if one.confidence is not None else ""
-        if one.kind not in _TITLES:
-            title = f"Outline of {one.path}" if one.kind == "outline" else f"{where}  {one.function or 'the file'}"
-            text += f"\n\n## {printable(title + sure)}\n{one.text}"
+        if one.kind in _TITLES:
+            text += f"\n\n## {_TITLES[one.kind]} {printable(one.of + sure)}" if before != (one.kind, one.of) else ""
+            where = "" if one.kind == "outline" else f"{one.path}:"
+            line = printable(f"{where}{one.shown[0][0]}  {one.function or ''}".rstrip())
+            text += f"\n{line}: {one.text.strip()}"
         else:
-            text += f"\n\n## {_TITLES[one.kind]} {printable(one.of)}" if before != (one.kind, one.of) else ""
-            line = printable(f"{one.path}:{one.shown[0][0]}  {one.function or ''}".rstrip())
-            text += f"\n{where}\n{one.text}" if one.kind == "callee" else f"\n{line}: {one.text.strip()}"
+            title = f"{one.path}:{one.lines[0]}-{one.lines[1]}  {one.function or 'the file'}"
+            text += f"\n\n## {printable(title + sure)}\n{one.text}"
         before = (one.kind, one.of)
     return text.strip("\n")
 

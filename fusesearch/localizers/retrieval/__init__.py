@@ -17,11 +17,10 @@ from fusesearch.agents.parsing import visible
 from fusesearch.agents.prompts import render
 from fusesearch.agents.recording import Instructions
 from fusesearch.code.functions import spans_of
-from fusesearch.code.per_snapshot import PerSnapshot
 from fusesearch.core.digests import digest
 from fusesearch.core.schema import Instance, ToolCall, Turn
 from fusesearch.core.text import printable
-from fusesearch.localizers.bm25 import MAX_FILE_BYTES, Index, query_of, words_of
+from fusesearch.localizers.bm25 import INDEXES, MAX_FILE_BYTES, query_of, words_of
 from fusesearch.localizers.direct import readable_source
 from fusesearch.localizers.prompting import AskingLocalizer, Interview, ask_until
 from fusesearch.search.repository import Repository
@@ -35,7 +34,6 @@ LINE_CHARS = 200
 """A passage of more lines shows those that share a word with the query first; longer lines are cut."""
 
 _FILES, _FUNCTIONS = 10, 20
-_INDEXES = PerSnapshot(Index, lambda index: index.bytes)
 
 
 class Passage(NamedTuple):
@@ -64,7 +62,7 @@ class Retriever:
         return Outcome(output, lines)
 
     def _find(self, query: str) -> dict[str, Passage]:
-        files, functions = _INDEXES.get(self._repository).best(query, _FILES, _FUNCTIONS)
+        files, functions = INDEXES.get(self._repository).best(query, _FILES, _FUNCTIONS)
         fresh: dict[str, Passage] = {}
         for entity in filter(None, chain.from_iterable(zip_longest(functions, files))):
             if len(fresh) >= min(self._most, MOST - len(self.found)):

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-Fault = Literal["502", "dropped", "cut", "half json", "timeout in 200", "429 retry", "graphql limit", "slow"]
+Fault = Literal["502", "dropped", "cut", "slow"]
 KINDS: tuple[Fault, ...] = get_args(Fault)
 
 

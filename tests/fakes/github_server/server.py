@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,10 +22,6 @@ from tests.fakes.github_server.world import Repository, World
 from tests.fakes.local_server import Handler, QuietServer
 
 HTML = b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body></html>\r\n"
-TIMED_OUT = (
-    "Something went wrong while executing your query. This may be the result of a timeout, or it could be a GitHub bug. "
-    "Please include `7A10:2F3E:1` when reporting this issue."
-)
 
 
 @dataclass
@@ -39,28 +35,15 @@ class Counts:
     by_token: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass
-class Limit:
-    """Points of one token in the current window."""
-
-    remaining: int
-    reset: float
-
-
 class GitHubServer:
-    """Serves a world. Each of the accepted ``tokens`` has ``limit`` points per ``window`` seconds."""
+    """Serves a world to whoever has one of the accepted ``tokens``."""
 
-    def __init__(
-        self, world: World, git_root: Path, faults: Faults | None = None, limit: int = 5000, window: float = 3600
-    ) -> None:
+    def __init__(self, world: World, git_root: Path, faults: Faults | None = None) -> None:
         self.world, self.git_root = world, git_root
         self.faults = faults or Faults()
-        self.limit, self.window = limit, window
-        self.clock: Callable[[], float] = time.time
-        self.tokens = {"ghp_" + "a" * 36, "ghp_" + "b" * 36}
+        self.tokens = {"ghp_" + "a" * 36}
         self.counts = Counts()
         self.answers = Answers(world)
-        self._limits: dict[tuple[str, str], Limit] = {}
         self._lock = threading.Lock()
         self._http = QuietServer(("127.0.0.1", 0), type("Bound", (_Handler,), {"github": self}))
 
@@ -85,20 +68,11 @@ class GitHubServer:
             self._http.shutdown()
             self._http.server_close()
 
-    def charge(self, token: str, resource: str, points: int) -> tuple[Limit, bool]:
-        """Take points; False if too few are left."""
+    def charge(self, token: str, points: int) -> None:
+        """Count what a query cost."""
         with self._lock:
-            now = self.clock()
-            limit = self._limits.setdefault((token, resource), Limit(self.limit, now + self.window))
-            if limit.reset <= now:
-                limit.remaining, limit.reset = self.limit, now + self.window
-            if limit.remaining < points:
-                return limit, False
-            limit.remaining -= points
-            if resource == "graphql":
-                self.counts.points += points
-                self.counts.by_token[token] = self.counts.by_token.get(token, 0) + points
-            return limit, True
+            self.counts.points += points
+            self.counts.by_token[token] = self.counts.by_token.get(token, 0) + points
 
 
 class _Handler(Handler):
@@ -121,16 +95,12 @@ class _Handler(Handler):
         if not token:
             return
         parts = urlsplit(self.path)
-        if parts.path == "/rate_limit":
-            self._json(200, {"resources": {"graphql": {"limit": self.github.limit, "remaining": self.github.limit}}})
-            return
         self.github.counts.rest += 1
         fault = self.github.faults.draw()
-        if fault and self._spoil(fault, token, "core"):
-            return
-        self._rest(parts.path, parse_qs(parts.query), token, fault)
+        if not self._spoiled(fault):
+            self._rest(parts.path, parse_qs(parts.query), fault)
 
-    def _rest(self, path: str, query: dict[str, list[str]], token: str, fault: Fault | None) -> None:
+    def _rest(self, path: str, query: dict[str, list[str]], fault: Fault | None) -> None:
         words = path.strip("/").split("/")
         repository = self.github.world.find("/".join(words[1:3])) if words[0] == "repos" and len(words) >= 3 else None
         if repository is None:
@@ -139,11 +109,11 @@ class _Handler(Handler):
             location = f"{self.github.url}/{'/'.join(['repos', repository.name, *words[3:]])}"
             self._json(301, {"message": "Moved Permanently", "url": location}, {"Location": location})
         elif words[3:] == ["pulls"]:
-            self._pulls(repository, query, token, fault)
+            self._pulls(repository, query, fault)
         else:
             self._json(200, {"id": repository.id, "full_name": repository.name})
 
-    def _pulls(self, repository: Repository, query: dict[str, list[str]], token: str, fault: Fault | None) -> None:
+    def _pulls(self, repository: Repository, query: dict[str, list[str]], fault: Fault | None) -> None:
         size = int(query.get("per_page", ["30"])[0])
         newest = sorted(repository.pulls.values(), key=lambda pull: (pull.updated, pull.number), reverse=True)[:size]
         rows = [{"number": pull.number, "state": "closed", "updated_at": stamp(pull.updated)} for pull in newest]
@@ -152,12 +122,11 @@ class _Handler(Handler):
             self.github.counts.not_modified += 1
             self._send(304, b"", {"ETag": etag})
             return
-        limit, _ = self.github.charge(token, "core", 1)
-        self._json(200, rows, {"ETag": etag, **_limit_headers(self.github, limit, "core")}, fault)
+        self._json(200, rows, {"ETag": etag}, fault)
 
     def _graphql(self, token: str, body: dict[str, Any]) -> None:
         fault = self.github.faults.draw()
-        if fault and self._spoil(fault, token, "graphql"):
+        if self._spoiled(fault):
             return
         try:
             document = document_of(body["query"])
@@ -168,43 +137,18 @@ class _Handler(Handler):
         if nodes > 500_000:
             self._json(200, {"errors": [{"type": "MAX_NODE_LIMIT_EXCEEDED", "message": f"{nodes} nodes"}]})
             return
-        limit, allowed = self.github.charge(token, "graphql", points)
-        headers = _limit_headers(self.github, limit, "graphql")
-        if not allowed:
-            self._limited(headers)
-            return
-        rate: dict[str, Any] = {"cost": points, "limit": self.github.limit, "remaining": limit.remaining, "used": 0}
-        rate["resetAt"] = stamp(datetime.fromtimestamp(limit.reset, UTC))
-        self._json(200, self.github.answers.run(document, body["variables"], rate), headers, fault)
+        self.github.charge(token, points)
+        rate = {"cost": points, "limit": 5000, "remaining": 4999, "used": 1, "resetAt": stamp(datetime.now(UTC))}
+        self._json(200, self.github.answers.run(document, body["variables"], rate), fault=fault)
 
-    def _limited(self, headers: dict[str, str]) -> None:
-        message = "API rate limit already exceeded for user ID 1."
-        self._json(200, {"errors": [{"type": "RATE_LIMITED", "message": message}]}, {**headers, "X-RateLimit-Remaining": "0"})
-
-    def _spoil(self, fault: Fault, token: str, resource: str) -> bool:
-        """Answer with the fault; False for faults that spoil a good answer in transit."""
-        soon = {
-            "X-RateLimit-Remaining": "0",
-            "X-RateLimit-Reset": str(int(self.github.clock()) + 1),
-            "X-RateLimit-Resource": resource,
-        }
-        match fault:
-            case "502":
-                self._send(502, HTML, {"Content-Type": "text/html"})
-            case "dropped":
-                self.close_connection = True
-                self.connection.close()
-            case "timeout in 200" if resource == "graphql":
-                self._json(200, {"data": None, "errors": [{"message": TIMED_OUT}]})
-            case "429 retry":
-                self._json(429, {"message": "Too many requests"}, {"Retry-After": "1"})
-            case "graphql limit" if resource == "graphql":
-                self._limited(soon)
-            case "graphql limit":
-                self._json(403, {"message": "API rate limit exceeded for user ID 1."}, soon)
-            case _:
-                return False
-        return True
+    def _spoiled(self, fault: Fault | None) -> bool:
+        """Answer with the fault; False for those that spoil a good answer in transit."""
+        if fault == "502":
+            self._send(502, HTML, {"Content-Type": "text/html"})
+        elif fault == "dropped":
+            self.close_connection = True
+            self.connection.close()
+        return fault in ("502", "dropped")
 
     def _installation(self, path: str) -> None:
         """A token for an installation of an App, for any signed request."""
@@ -226,8 +170,6 @@ class _Handler(Handler):
         content = json.dumps(body).encode()
         if fault == "slow":
             time.sleep(0.2)
-        if fault == "half json":
-            content = content[: len(content) // 2]
         self._send(status, content, {"Content-Type": "application/json; charset=utf-8", **(headers or {})}, cut=fault == "cut")
 
     def _send(self, status: int, content: bytes, headers: dict[str, str], cut: bool = False) -> None:
@@ -244,11 +186,3 @@ class _Handler(Handler):
                 self.close_connection = True
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
-
-
-def _limit_headers(github: GitHubServer, limit: Limit, resource: str) -> dict[str, str]:
-    return {
-        "X-RateLimit-Limit": str(github.limit), "X-RateLimit-Remaining": str(limit.remaining),
-        "X-RateLimit-Reset": str(int(limit.reset)), "X-RateLimit-Used": str(github.limit - limit.remaining),
-        "X-RateLimit-Resource": resource,
-    }  # fmt: skip

@@ -91,10 +91,6 @@ class Pull:
     merge: str = ""
     head: str = ""
 
-    @property
-    def first_commit(self) -> datetime:
-        return min(self.created, *(commit.authored for commit in self.commits))
-
 
 @dataclass
 class Repository:

@@ -13,7 +13,6 @@ from fusesearch.agents.parsing import format_calls
 from fusesearch.core.config import Agent
 from fusesearch.core.errors import InfrastructureError, ModelUnavailable
 from fusesearch.core.schema import Instance, Tokens, ToolCall, Trajectory, Usage
-from fusesearch.evaluation.costs import tokens_billed, tokens_context
 from fusesearch.localizers.episodes import spec_named
 from fusesearch.search.results import Outcome
 
@@ -169,17 +168,6 @@ async def test_messages_of_rebuilds_what_the_model_was_given():
     assert (hermes.tool_calls, hermes.content) == ([], script[0])
     assert (server.tool_calls[0].id, server.content, server.tokens) == ("srv", "Looking.", tokens)
     assert rebuilt[7].tool_calls[0].id == rebuilt[8].tool_call_id == "call_3_0"
-
-
-async def test_token_figures_are_of_the_last_request_and_of_all():
-    script = [
-        Completion(text=calls("a"), usage=Usage(prompt_tokens=10, completion_tokens=5)),
-        Completion(text=ANSWER, usage=Usage(prompt_tokens=30, completion_tokens=7)),
-    ]
-    trajectory = await episode(script)
-    assert (tokens_context(trajectory), tokens_billed(trajectory)) == (37, 52)
-    trajectory.turns = []
-    assert (tokens_context(trajectory), tokens_billed(trajectory)) == (0, 0)
 
 
 async def test_a_full_context_ends_the_search_but_not_an_answer():

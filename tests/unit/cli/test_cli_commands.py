@@ -54,12 +54,9 @@ def test_control_characters_of_a_file_never_reach_the_terminal(run, repo):
 
 
 TRUTH = {
-    "files": ["pkg/shapes.py"],
-    "functions": ["pkg/shapes.py::perimeter"],
-    "lines": {"pkg/shapes.py": [[7, 7]]},
-    "added_files": [],
-    "added_functions": ["pkg/shapes.py::diagonal"],
-}
+    "files": ["pkg/shapes.py"], "functions": ["pkg/shapes.py::perimeter"], "lines": {"pkg/shapes.py": [[7, 7]]},
+    "added_files": [], "added_functions": ["pkg/shapes.py::diagonal"],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "given"), [("repo", ""), ("bare", "-")])
@@ -84,17 +81,10 @@ def lines(path: Path, *rows: dict) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "json", "parquet"])
-@pytest.mark.parametrize("cloned", [False, True])
+@pytest.mark.parametrize(("kind", "cloned"), [("jsonl", False), ("json", True), ("parquet", True)])
 def test_score_takes_rows_of_swe_bench(run, bare, head, patch, tmp_path, kind, cloned):
     bare.rename(tmp_path / "me__shapes.git")
-    row = {
-        "instance_id": "1",
-        "repo": "me/shapes",
-        "base_commit": head,
-        "patch": patch.read_text(),
-        "problem_statement": "It is 6.",
-    }
+    row = {"instance_id": "1", "repo": "me/shapes", "base_commit": head, "patch": patch.read_text(), "problem_statement": "p"}
     truth = tmp_path / f"verified.{kind}"
     if kind == "parquet":
         pytest.importorskip("polars").DataFrame([row]).write_parquet(truth)

@@ -56,18 +56,12 @@ def test_an_address_is_fetched_and_searched_for(run, repo, api, tmp_path, issue)
     assert api.asked == [("/api/v3/repos/o/r/issues/1", None)]
 
 
-def test_an_issue_without_a_text_is_its_title(run, repo, api):
-    assert run("localize", "--repo", repo, "--issue", "o/r#9").exit_code == 0
-
-
-def test_an_issue_that_moved_is_followed(run, repo, api):
-    assert run("localize", "--repo", repo, "--issue", "o/r#10").exit_code == 0
-
-
-def test_the_token_of_the_environment_is_sent(run, repo, api, monkeypatch):
+def test_the_token_of_the_environment_is_sent_a_move_followed_and_a_missing_text_no_fault(run, repo, api, monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     run("localize", "--repo", repo, "--issue", "o/r#1")
     assert api.asked == [("/api/v3/repos/o/r/issues/1", "Bearer secret")]
+    for number in (9, 10):  # without a text; moved
+        assert run("localize", "--repo", repo, "--issue", f"o/r#{number}").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -96,14 +90,11 @@ def test_a_failed_fetch_is_one_line_that_says_what_to_do(run, repo, api, monkeyp
     assert all(path.startswith("/api/v3/repos/o/r/") for path, _ in api.asked)
 
 
-def test_no_network_is_one_line(run, repo, monkeypatch):
+def test_no_network_and_an_invalid_api_address_are_one_line(run, repo, monkeypatch):
     monkeypatch.setenv("GITHUB_API_URL", "http://127.0.0.1:9")
     line = failed(run("localize", "--repo", repo, "--issue", "o/r#1"))
     assert "http://127.0.0.1:9 cannot be reached" in line
     assert len(line) < 200
-
-
-def test_an_invalid_api_address_is_named(run, repo, monkeypatch):
     monkeypatch.setenv("GITHUB_API_URL", "github.example")
     assert "github.example" in failed(run("localize", "--repo", repo, "--issue", "o/r#1"))
 

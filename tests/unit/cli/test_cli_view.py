@@ -6,8 +6,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fusesearch.core.schema import Answer, Instance, Location, Observation, ToolCall, Trajectory, Truth, Turn
 from fusesearch.core.storage import write_instances, write_jsonl
@@ -64,6 +62,9 @@ def call(number: int, **arguments: object) -> ToolCall:
     return ToolCall(id=str(number), name="grep", arguments=arguments)
 
 
+SHOWN = "5\t\n6\tdef perimeter(side):\n7\t    return 3 * side"
+
+
 def episode(instance: str = "shapes-1", **changes) -> Trajectory:
     """Two searching turns and an answer: one right function, one right file, one wrong."""
     turns = [
@@ -78,14 +79,7 @@ def episode(instance: str = "shapes-1", **changes) -> Trajectory:
         Turn(
             text="<think>Perhaps there.</think>",
             calls=[call(3, path="/repo/pkg/shapes.py")],
-            observations=[
-                observation(
-                    3,
-                    "5\t\n6\tdef perimeter(side):\n7\t    return 3 * side",
-                    *(f"pkg/shapes.py:{n}" for n in (5, 6, 7)),
-                    gain=0.47,
-                )
-            ],
+            observations=[observation(3, SHOWN, *(f"pkg/shapes.py:{n}" for n in (5, 6, 7)), gain=0.47)],
         ),
         Turn(text="## Locations to Modify\n- /repo/pkg/shapes.py::perimeter"),
     ]
@@ -180,11 +174,8 @@ def test_a_file_that_is_not_a_trajectory_is_one_line(run, tmp_path, text):
     assert "none.json" in failed(run("view", tmp_path / "none.json"))
 
 
-def test_a_page_that_cannot_be_written_is_one_line(run, saved):
+def test_open_shows_the_page_that_was_made_and_one_that_cannot_be_written_is_one_line(run, saved, monkeypatch):
     assert "trajectory.json" in failed(run("view", saved, "--out", saved / "page.html"))
-
-
-def test_open_shows_the_page_that_was_made(run, saved, monkeypatch):
     shown = []
     monkeypatch.setattr("webbrowser.open", lambda url: not shown.append(url))
     run("view", saved, "--open")
@@ -255,57 +246,26 @@ def test_an_episode_the_infrastructure_broke_has_no_score_and_shows_its_calls():
     assert {"t1c1", "t1c2"} <= set(page.ids())
 
 
-MARKUP = """<script>alert(1)</script>
-"><img src=x onerror=alert(1)>
-'><svg onload=alert(1)>
-</style><script>
-</title><b>
-<!--
-]]>
-{{ 7 * 7 }}
-{% raw %}
-javascript:alert(1)
-&lt;i&gt;"""
-HOSTILE = st.sampled_from([*MARKUP.split("\n"), "\x00\x1b[2J", "\u202e\u2066", "\r\n", "\ufffe"])
-TEXT = st.lists(HOSTILE | st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=3).map("".join)
-CALL = st.builds(
-    ToolCall, id=TEXT, name=TEXT, arguments=st.dictionaries(TEXT, TEXT | st.integers() | st.lists(TEXT, max_size=2), max_size=2)
-)
-PATH = TEXT.filter(bool)
+HOSTILE = [
+    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "'><svg onload=alert(1)>", "</style><script>", "</title><b>",
+    "<!--", "]]>", "{{ 7 * 7 }}", "{% raw %}", "javascript:alert(1)", "&lt;i&gt;", "\x00\x1b[2J", "\u202e\u2066", "\r\n",
+    "\ufffe",
+]  # fmt: skip
 
 
-@st.composite
-def observed(draw):
-    """An observation whose rows show lines of files with hostile names."""
-    path = draw(PATH)
-    rows = draw(st.lists(TEXT.map(lambda text: text.replace("\n", " ")), max_size=12))
-    output = "\n".join([f"/repo/{path}:{n}:{text}" for n, text in enumerate(rows, 1)] + [draw(TEXT)])
-    entities = [f"{path}:{n}" for n in range(1, len(rows) + 1)]
-    gain = draw(st.floats(0, 1))
-    return Observation(
-        call_id="c", output=output, entities=entities, error=draw(st.none() | TEXT), gain_turn=gain, gain_call=gain
-    )
-
-
-@st.composite
-def hostile_episodes(draw):
-    turns = []
-    for _ in range(draw(st.integers(0, 3))):
-        calls = draw(st.lists(CALL, max_size=4))
-        complete = draw(st.booleans())
-        turns.append(
-            Turn(
-                text=draw(TEXT),
-                notice=draw(TEXT),
-                calls=calls,
-                observations=[draw(observed()) for _ in calls] if complete else [],
-            )
-        )
-    places = st.lists(st.builds(Location, path=PATH, function=st.none() | PATH, lines=st.none()), max_size=3)
-    answer = Answer(modify=draw(places), related=draw(places))
-    stop = draw(st.sampled_from(["answer", "no_answer", "max_turns"]))
-    names = {name: draw(TEXT) for name in ("instance_id", "repo", "base_commit", "localizer", "model", "system", "issue")}
-    return Trajectory(**names, turns=turns, answer=answer, stop=stop)
+def hostile_episode(evil):
+    """An episode of which every text is ``evil``, and whose observations show lines of a file of that name."""
+    path = evil.replace("\n", " ")
+    asked = ToolCall(id=evil, name=evil, arguments={evil: evil, "list": [evil]})
+    seen = observation(1, f"/repo/{path}:1:{path}\n/repo/{path}:2:{path}\n{evil}", f"{path}:1", f"{path}:2", gain=0.5)
+    turns = [
+        Turn(text=evil, notice=evil, calls=[asked, asked], observations=[seen, seen.model_copy(update={"error": evil})]),
+        Turn(text=evil, calls=[asked]),
+        Turn(text=evil),
+    ]
+    place = Location(path=evil, function=evil)
+    names = dict.fromkeys(("instance_id", "repo", "base_commit", "localizer", "model", "system", "issue"), evil)
+    return Trajectory(**names, turns=turns, answer=Answer(modify=[place], related=[place]), stop="answer")
 
 
 KNOWN = Page(html_of(episode(), TRUTH))
@@ -313,9 +273,10 @@ TAGS = KNOWN.tags | {"details", "summary", "h3", "strong"}
 ATTRIBUTES = {name for name, _ in KNOWN.attributes} | {"role", "tabindex"}
 
 
-@given(hostile_episodes(), st.lists(PATH, min_size=1, max_size=2), PATH)
-def test_no_text_of_an_episode_becomes_markup_and_every_call_is_there(trajectory, files, function):
-    page = Page(html_of(trajectory, Truth(files=files, functions=[f"{files[0]}::{function}"])))
+@pytest.mark.parametrize("evil", [*HOSTILE, "".join(HOSTILE)])
+def test_no_text_of_an_episode_becomes_markup_and_every_call_is_there(evil):
+    trajectory = hostile_episode(evil)
+    page = Page(html_of(trajectory, Truth(files=[evil], functions=[f"{evil}::{evil}"])))
     assert page.tags <= TAGS
     assert {name for name, _ in page.attributes} <= ATTRIBUTES
     assert page.open == []

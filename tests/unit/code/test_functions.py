@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.code import functions
-from fusesearch.code.functions import function_spans, parse
+from fusesearch.code.functions import function_spans, parse, spans_of
 from fusesearch.code.spans import FunctionSpan, function_at, is_python
 
 BOTH = pytest.mark.parametrize("by_indentation", [False, True])
@@ -27,7 +27,7 @@ def spans(source: str, by_indentation: bool = False) -> list[tuple[str, int, int
 
 
 @BOTH
-def test_methods_of_nested_classes_have_qualified_names(by_indentation):
+def test_methods_have_qualified_names_and_what_a_function_holds_belongs_to_it(by_indentation):
     source = """
     class Outer:
         x = 1
@@ -37,15 +37,6 @@ def test_methods_of_nested_classes_have_qualified_names(by_indentation):
 
         async def n(self): return 2
     def top():
-        pass
-    """
-    assert spans(source, by_indentation) == [("Outer.Inner.m", 4, 5), ("Outer.n", 7, 7), ("top", 8, 9)]
-
-
-@BOTH
-def test_nested_functions_and_classes_belong_to_the_outermost_function(by_indentation):
-    source = """
-    def outer():
         def inner():
             return 1
         class Local:
@@ -53,7 +44,7 @@ def test_nested_functions_and_classes_belong_to_the_outermost_function(by_indent
                 pass
         return inner
     """
-    assert spans(source, by_indentation) == [("outer", 1, 7)]
+    assert spans(source, by_indentation) == [("Outer.Inner.m", 4, 5), ("Outer.n", 7, 7), ("top", 8, 14)]
 
 
 @BOTH
@@ -100,20 +91,6 @@ def test_definitions_inside_blocks_count_at_module_and_class_level(by_indentatio
             def m(self, y): pass
     """
     assert [name for name, _, _ in spans(source, by_indentation)] == ["a", "b", "c", "d", "C.m", "C.m"]
-
-
-@BOTH
-def test_a_property_and_its_setter_are_two_spans_of_one_name(by_indentation):
-    source = """
-    class C:
-        @property
-        def x(self):
-            return 1
-        @x.setter
-        def x(self, value):
-            pass
-    """
-    assert spans(source, by_indentation) == [("C.x", 2, 4), ("C.x", 5, 7)]
 
 
 @BOTH
@@ -168,13 +145,10 @@ def test_broken_syntax_hides_no_later_function():
     assert spans(source) == [("f", 1, 2), ("g", 3, 4), ("C.m", 6, 6)]
 
 
-def test_lone_carriage_returns_do_not_shift_lines():
-    assert spans("x = 1\ry = 2\r\n\r\ndef f():\r\n    return 1\r\n") == [("f", 3, 4)]
-
-
 def test_a_byte_order_mark_and_odd_input_are_harmless():
     assert spans("\ufeffdef f(): pass\n") == [("f", 1, 1)]
     assert spans("") == []
+    assert spans("x = 1\ry = 2\r\n\r\ndef f():\r\n    return 1\r\n") == [("f", 3, 4)]
     assert spans("def f(): pass\n\0") == [("f", 1, 1)]
     assert spans("(" * 5000 + "\ndef f(): pass") == [("f", 2, 2)]
     assert spans("if x: pass\n" + "".join(f"elif y == {i}: pass\n" for i in range(3000)) + "def f(): pass\n")[-1][0] == "f"
@@ -196,12 +170,13 @@ def test_function_at_finds_the_holder_of_a_line():
 
 def test_both_ways_of_reading_agree_on_the_standard_library():
     folder = Path(ast.__file__).parent
-    sources = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))[:60]]
+    sources = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))[:20]]
     assert [function_spans(source, by_indentation=True) for source in sources] == [function_spans(source) for source in sources]
 
 
 @given(st.text(alphabet="def class@():\n\t '\"\\#xf\r\f", max_size=200))
 def test_any_text_gives_ordered_disjoint_spans_within_it(source):
+    assert list(spans_of(source, "a.py")) == list(spans_of(source, "a.py")) == function_spans(source)  # remembered or not
     for found in (function_spans(source), function_spans(source, by_indentation=True)):
         lines = [number for span in found for number in (span.start, span.end)]
         assert all(span.start <= span.end <= source.count("\n") + 1 for span in found)
@@ -260,7 +235,7 @@ def same_without_tree(paths):
 
 
 def test_without_a_tree_modules_of_python_have_the_same_functions():
-    same_without_tree(sorted(Path(os.__file__).parent.glob("[a-h]*.py")))
+    same_without_tree(sorted(Path(os.__file__).parent.glob("[a-c]*.py")))
 
 
 @pytest.mark.rare

@@ -3,19 +3,15 @@
 import gzip
 import json
 import os
-import string
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from fusesearch.code.graph.code_graph import CLASS, FUNCTION, NODE_TYPES, last_name, path_of
-from fusesearch.code.graph.facts import Definition, FileFacts, Import, facts_of
+from fusesearch.code.graph.code_graph import FUNCTION, NODE_TYPES
+from fusesearch.code.graph.facts import facts_of
 from fusesearch.code.graph.index import EntityIndex
 from fusesearch.code.graph.linking import link
 from fusesearch.code.graph.listing import Listing, Page, node_named, shown_node
 from fusesearch.code.graph.storing import build_graph, cached_graph, read_facts, write_facts
-from fusesearch.code.kinds import is_test
 from fusesearch.code.names import Namer
 from fusesearch.core.config import Tools
 from fusesearch.search.repository import Repository
@@ -126,19 +122,14 @@ def test_names_that_mean_nothing_near_mean_every_definition_anywhere(graph):
     assert ("invokes", "pkg/core.py::scale") in set(graph.inward("other/far.py::Far.elsewhere_only"))
 
 
-def test_a_name_of_very_many_definitions_is_kept_as_a_name(monkeypatch):
+def test_what_a_name_may_mean_comes_in_one_order_and_one_of_very_many_definitions_is_kept_as_a_name(monkeypatch):
+    files = {"a.py": "\n".join(f"class C{n}:\n    def run(self):\n        x.run()\n" for n in range(8))}
+    meant = [other for kind, other in linked(files).outward("a.py::C3.run") if kind == "invokes"]
+    assert meant == [f"a.py::C{n}.run" for n in range(8) if n != 3]
     monkeypatch.setattr("fusesearch.code.graph.linking.MAX_TARGETS", 3)
-    files = {"a.py": "\n".join(f"class C{n}:\n    def run(self):\n        x.run()\n" for n in range(4))}
     graph = linked(files)
-    assert edges(graph, "a.py::C0.run", "invokes") == {f"a.py::C{n}.run" for n in range(4)}
-    assert graph.graph.number_of_edges() == 1 + 4 + 4
-
-
-def test_what_a_name_may_mean_comes_in_one_order_in_every_process():
-    graph = linked({"a.py": "\n".join(f"class C{n}:\n    def run(self):\n        x.run()\n" for n in range(8))})
-    assert [other for kind, other in graph.outward("a.py::C3.run") if kind == "invokes"] == [
-        f"a.py::C{n}.run" for n in range(8) if n != 3
-    ]
+    assert edges(graph, "a.py::C0.run", "invokes") == {f"a.py::C{n}.run" for n in range(8)}
+    assert graph.graph.number_of_edges() == 1 + 8 + 8
 
 
 def test_members_of_packages_are_seen_through_their_init(graph):
@@ -153,6 +144,9 @@ def test_every_edge_is_seen_from_both_of_its_ends(graph):
     outward = every_edge(graph)
     assert sorted(outward) == sorted((other, kind, node) for node in graph.nodes() for kind, other in graph.inward(node))
     assert len(set(outward)) == len(outward)
+    assert {graph.type_of(node) for node in graph.nodes()} <= set(NODE_TYPES)
+    holders = {node: sum(kind == "contains" for kind, _ in graph.inward(node)) for node in graph.nodes()}
+    assert holders == {node: int(node != "/") for node in graph.nodes()}
 
 
 def test_distance_goes_along_edges_in_either_direction(graph):
@@ -181,70 +175,11 @@ def test_every_node_is_read_back_from_how_it_is_shown(graph):
     assert [node_named(shown_node(node), graph) for node in graph.nodes()] == list(graph.nodes())
 
 
-@pytest.mark.parametrize(
-    ("node", "test"),
-    [
-        ("tests", True), ("tests/a.py::f", True), ("pkg/test_a.py", True), ("pkg/tests.py::T.f", True),
-        ("pkg/testing/x.py", False), ("pkg/attest.py", False), ("a.py::test_f", False),
-    ],
-)  # fmt: skip
-def test_a_node_is_a_test_by_its_path(node, test):
-    assert is_test(path_of(node)) is test
-
-
-NAMES = st.sampled_from(["a", "b", "Thing", "__init__", "setUp"])
-LINES = st.sampled_from(
-    ["class {}:", "def {}(self):", "async def {}():", "@{}", "{}()", "self.{}.{}()", "import {}", "from . import {}",
-     "from .. import {} as {}", "if {}:", "else:", "try:", "except {}:", "pass", "x = lambda: {}()"]
-)  # fmt: skip
-
-
-@st.composite
-def sources(draw):
-    lines = draw(st.lists(st.tuples(st.integers(0, 4), LINES, NAMES), max_size=25))
-    return "\n".join("  " * depth + line.replace("{}", name) for depth, line, name in lines)
-
-
-@given(st.one_of(sources(), st.text(max_size=300)), st.one_of(sources(), st.text(max_size=300)))
-def test_any_sources_give_a_graph_with_known_types_and_one_holder_for_each_node(first, second):
-    graph = linked({"p/a.py": first, "p/__init__.py": second})
-    for node in graph.nodes():
-        assert graph.type_of(node) in NODE_TYPES
-        holders = [other for kind, other in graph.inward(node) if kind == "contains"]
-        assert len(holders) == (0 if node == "/" else 1)
-        assert all(other in graph for _, other in graph.outward(node))
-
-
-WORDS = st.text(string.ascii_letters + "._é\ud800", max_size=8)
-IMPORTS = st.lists(st.builds(Import, WORDS, WORDS, WORDS), max_size=3).map(tuple)
-DEFINITIONS = st.builds(
-    Definition, st.sampled_from([CLASS, FUNCTION]), WORDS, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9),
-    st.lists(WORDS, max_size=3).map(tuple), st.lists(WORDS, max_size=3).map(tuple), IMPORTS,
-)  # fmt: skip
-
-
-@given(
-    st.lists(st.builds(FileFacts, WORDS, st.integers(0, 99), st.lists(DEFINITIONS, max_size=3).map(tuple), IMPORTS), max_size=3)
-)
-def test_facts_are_read_as_they_were_written(tmp_path_factory, facts):
-    path = tmp_path_factory.mktemp("facts") / "x.json.gz"
-    write_facts(path, facts)
-    assert read_facts(path) == facts
-
-
-@given(
-    st.one_of(
-        st.binary(max_size=60),
-        st.recursive(
-            st.none() | st.integers() | st.text(max_size=3), lambda inner: st.lists(inner, max_size=5), max_leaves=20
-        ).map(lambda value: gzip.compress(json.dumps([value]).encode())),
-    )
-)
-def test_a_damaged_cache_is_no_cache(tmp_path_factory, data):
-    path = tmp_path_factory.mktemp("facts") / "x.json.gz"
-    path.write_bytes(data)
-    facts = read_facts(path)
-    assert facts is None or all(isinstance(item, FileFacts) for item in facts)
+def test_a_damaged_cache_is_no_cache(tmp_path):
+    values = [None, 3, [[]], [None], [["a.py"]], [["a.py", "x", [], []]], [["a.py", 1, [["class"]], []]], {"a": 1}]
+    for data in (b"", b"PK", *(gzip.compress(json.dumps(value).encode()) for value in values)):
+        (tmp_path / "x.json.gz").write_bytes(data)
+        assert read_facts(tmp_path / "x.json.gz") is None, data
 
 
 def test_a_snapshot_is_parsed_once_and_found_again_by_its_content(repository, tmp_path):
@@ -287,17 +222,13 @@ def test_nodes_are_found_by_name_and_by_words_but_no_tests(repository):
         "pkg/helpers.py::clamp",
     )
     assert index.with_words_in_code("", 3, repository) == index.with_words_in_id("§ zzz", 3) == []
-
-
-def test_words_of_an_empty_snapshot_find_nothing(tmp_path):
-    repository = Repository(tmp_path)
-    index = EntityIndex(build_graph(repository))
-    assert index.with_words_in_code("anything", 3, repository) == index.with_words_in_id("anything", 3) == []
+    empty = EntityIndex(linked({}))
+    assert empty.with_words_in_code("anything", 3, repository) == empty.with_words_in_id("anything", 3) == []
 
 
 def test_a_page_ends_at_its_limit_and_says_so(repository):
     page = Page(Tools(output_chars=200))
-    Listing(repository, build_graph(repository)).add_code(page, "pkg/core.py")
+    Listing(repository, build_graph(repository)).add(page, "pkg/core.py")
     found = page.outcome()
     assert len(found.output) <= 200
     assert found.output.endswith("ask for less at a time)")
@@ -326,8 +257,3 @@ def test_files_are_found_below_folders_that_are_not_there(repository):
     assert namer.file("../../etc/passwd") is namer.file("") is namer.file("pkg") is None
     assert namer.at("pkg/core.py", 15).function == "Shape.area"
     assert namer.at("pkg/core.py", 1) is None
-
-
-def test_last_names():
-    assert last_name("a.py::A.b") == "b"
-    assert last_name("a.py::f") == "f"

@@ -49,8 +49,25 @@ def test_a_folder_of_tests_is_a_test(folder, expected):
     assert is_test(folder) is expected
 
 
-def test_a_specification_is_not_a_test():
-    assert [file_kind(path) for path in ("spec/openapi.yaml", "specs/api.md")] == ["config", "docs"]
+def test_documents_configuration_and_the_rest_are_told_apart():
+    kinds = {
+        "docs": ["docs/conf.py", "a.rst", "LICENSE", "changelog/1.bugfix", "specs/api.md"],
+        "config": [
+            "setup.cfg",
+            "setup.py",
+            ".github/x.yml",
+            "Makefile",
+            "requirements-dev.txt",
+            ".gitignore",
+            "spec/openapi.yaml",
+        ],
+        "test": ["pkg/tests/data.json", "testing/a.py", "conftest.py"],
+        "code": ["news/feed.py", "src/a.tsx"],
+        "other": ["logo.png", ""],
+    }
+    assert {kind: [file_kind(path) for path in paths] for kind, paths in kinds.items()} == {
+        kind: [kind] * len(paths) for kind, paths in kinds.items()
+    }
 
 
 def test_vendored_and_generated_files_are_told_by_their_path():
@@ -72,9 +89,7 @@ def test_the_parts_of_a_path_are_those_of_pathlib(path):
 
 
 def test_a_specification_in_the_code_is_no_test():
-    assert [is_test(path) for path in ("okhttp/src/main/kotlin/ConnectionSpec.kt", "api/PodSpec.java", "src/KeySpec.cs")] == [
-        False
-    ] * 3
+    assert not any(map(is_test, ["okhttp/src/main/kotlin/ConnectionSpec.kt", "api/PodSpec.java", "src/KeySpec.cs"]))
     tests = [
         "src/test/kotlin/ConnectionSpec.kt",
         "core/src/jvmTest/kotlin/CacheSpec.kt",

@@ -17,23 +17,8 @@ def spans(path: str, source: str) -> list[tuple[str, int, int]]:
 
 
 def test_every_language_has_a_suffix():
-    paths = [
-        "a.js",
-        "a.ts",
-        "a.tsx",
-        "A.java",
-        "a.go",
-        "a.rs",
-        "a.c",
-        "a.cpp",
-        "A.cs",
-        "a.rb",
-        "a.php",
-        "a.kt",
-        "a.swift",
-        "a.scala",
-    ]
-    assert [language_of(path) for path in paths] == list(LANGUAGES)
+    suffixes = ["js", "ts", "tsx", "java", "go", "rs", "c", "cpp", "cs", "rb", "php", "kt", "swift", "scala"]
+    assert [language_of(f"a.{suffix}") for suffix in suffixes] == list(LANGUAGES)
     assert language_of("Makefile") is None
     assert language_of("a.d/notes") is None
     assert language_of("A.CPP") == "cpp"

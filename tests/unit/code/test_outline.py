@@ -51,13 +51,8 @@ def test_classes_and_variables_have_their_lines_and_bases():
 def test_calls_are_dotted_names_and_those_of_nested_functions_count_for_the_outer():
     calls = outline("pkg/shape.py", SOURCE).calls
     assert calls["Shape.area"] == (
-        ("helper",),
-        (SUPER, "area"),
-        ("np", "sum"),
-        ("inner",),
-        ("self", "scale"),
-        ("os", "path", "join"),
-    )
+        ("helper",), (SUPER, "area"), ("np", "sum"), ("inner",), ("self", "scale"), ("os", "path", "join"),
+    )  # fmt: skip
     assert calls["Shape.Corner.angle"] == (("self", "shape", "angle"),)
     assert calls["run"] == (("Shape",), ("factory",))
 
@@ -81,12 +76,10 @@ def f(a, b: "Basket", c: Card | None = None, d: list = ()):
 
 def test_imports_are_told_by_the_name_they_bind():
     imports = outline("pkg/shape.py", SOURCE).imports
-    assert Import("os", "", "os") in imports
-    assert Import("os.path", "", "os.path") in imports
-    assert Import("numpy", "", "np") in imports
-    assert Import("", "sibling", "sibling", 1) in imports
-    assert Import("base", "Base", "Parent", 1) in imports
-    assert Import("stars", "*", "*", 1) in imports
+    assert {
+        Import("os", "", "os"), Import("os.path", "", "os.path"), Import("numpy", "", "np"), Import("stars", "*", "*", 1),
+        Import("", "sibling", "sibling", 1), Import("base", "Base", "Parent", 1),
+    } <= set(imports)  # fmt: skip
 
 
 def test_what_does_not_parse_still_has_functions_and_the_classes_they_are_in():

@@ -1,6 +1,5 @@
 """What Agentless and CoSIL show of a repository: the tree, the skeletons, the numbered lines."""
 
-import ast
 from itertools import pairwise
 
 from hypothesis import given
@@ -8,7 +7,7 @@ from hypothesis import strategies as st
 
 from fusesearch.code.outline import outline
 from fusesearch.code.skeleton import merged, numbered, skeleton
-from fusesearch.code.tree import cut, source_files, tree_text
+from fusesearch.code.tree import source_files, tree_text
 
 NAMES = st.text("abcde_", min_size=1, max_size=4)
 PATHS = st.lists(
@@ -18,12 +17,9 @@ PATHS = st.lists(
 )
 
 
-def test_source_files_are_those_of_python_without_tests():
+def test_source_files_are_those_of_python_unless_others_are_more_and_tests_only_where_there_is_nothing_else():
     paths = ["a.py", "docs/x.md", "pkg/b.py", "pkg/tests/c.py", "pkg/test_d.py", "static/e.js", "latest.py"]
     assert source_files(paths) == ["a.py", "pkg/b.py", "latest.py"]
-
-
-def test_other_languages_are_shown_where_they_are_the_more_and_tests_where_there_is_nothing_else():
     assert source_files(["a.js", "b.ts", "c.js", "setup.py"]) == ["a.js", "b.ts", "c.js", "setup.py"]
     assert source_files(["tests/a.py"]) == ["tests/a.py"]
     assert source_files(["README.md"]) == []
@@ -36,27 +32,12 @@ def test_the_tree_lists_folders_before_files():
     )
 
 
-def tree_paths(text):
-    """Paths of the files of a tree: folders end in a slash, and their contents are indented by two more blanks."""
-    folders = []
-    for line in text.split("\n"):
-        name, depth = line.strip(), (len(line) - len(line.lstrip())) // 2
-        folders = folders[:depth]
-        if name.endswith("/"):
-            folders.append(name.removesuffix("/"))
-        elif name:
-            yield "/".join([*folders, name])
-
-
-@given(PATHS)
-def test_a_tree_that_fits_holds_every_path(paths):
-    assert sorted(tree_paths(tree_text(paths, 10**6))) == sorted(paths)
-
-
 @given(PATHS, st.integers(1, 400))
 def test_a_tree_is_cut_to_its_room_and_says_so(paths, chars):
     text = tree_text(paths, chars)
     whole = tree_text(paths, 10**6)
+    names = [line.strip() for line in whole.split("\n") if not line.endswith("/")]
+    assert sorted(filter(None, names)) == sorted(path.rpartition("/")[2] for path in paths)
     assert text == whole or "not shown)" in text or "more files below)" in text
     assert len(text) <= max(chars, max((len(line) for line in text.split("\n")), default=0)) + 60
 
@@ -64,10 +45,6 @@ def test_a_tree_is_cut_to_its_room_and_says_so(paths, chars):
 def test_deep_levels_go_first():
     paths = [f"pkg/sub/deep/f{i}.py" for i in range(50)] + ["pkg/a.py"]
     assert tree_text(paths, 80) == "pkg/\n  sub/\n    deep/ (50 more files below)\n  a.py"
-
-
-def test_cut_counts_what_is_missing():
-    assert cut("a\nb\nc\nd", 4, "of it") == "a\nb\n(... 2 more lines of it are not shown)"
 
 
 SOURCE = '''\
@@ -127,23 +104,6 @@ class Shape(Base):
 def test_a_skeleton_of_another_language_has_the_heads_of_functions():
     text = skeleton("a.js", "class Box {\n  open(a,\n       b) {\n    return 1;\n  }\n}\n")
     assert text == "# Box.open (lines 2-5)\n  open(a,\n       b) {\n    ..."
-
-
-@given(
-    st.lists(
-        st.sampled_from(["class A:", "  def f(self):", "    return 1", "def g(a,", "):", " x = 1", "@d", "'''", "\r"]),
-        max_size=25,
-    ).map("\n".join)
-)
-def test_a_skeleton_names_every_function_python_finds(text):
-    shown = skeleton("a.py", text)
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            assert node.name in shown
 
 
 def test_numbered_lines_say_what_is_left_out():

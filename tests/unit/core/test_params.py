@@ -67,6 +67,7 @@ def test_all_values_of_some_params_make_them_of_any_others(changes):
         ({"grpo": {"lora": {"rank": 4}, "averaged": 0.5}}, "only with grpo.averaged 0"),
         ({"sft": {"lora": {"rank": -1}}}, "sft.lora.rank"),
         ({"grpo": {"alpha": math.nan}}, r"grpo\.alpha"),
+        ({"evaluate": {"agent": {"max_turn": 2}}}, "max_turn"),
         ({"grpo": {"alpha": math.inf}}, r"grpo\.alpha"),
         ({"grpo": {"prompts_per_step": 2, "group": 4, "micro_batch": 5}}, "is not a multiple of micro_batch = 5"),
         ({"grpo": {"validation": {"keep_best": True}}}, "keep_best needs validations: set every"),

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusesearch.code.kinds import file_kind
 from fusesearch.core.config import Filter, parse_section
 from fusesearch.core.errors import ConfigError, RepositoryError
 from fusesearch.core.examples import MOST, Examples, read_examples
@@ -216,23 +215,6 @@ def test_no_row_makes_it_stumble(rows):
     kept, drops = run(pairs)
     assert set(drops) <= set(RULES)
     assert all(instance.truth and instance.truth.functions for instance in kept)
-
-
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("pkg/mod.py", "code"), ("src/a.tsx", "code"), ("django/test/client.py", "code"), ("pkg/testing.py", "code"),
-        ("tests/x.py", "test"), ("pkg/tests/data.json", "test"), ("testing/a.py", "test"), ("src/test/java/A.java", "test"),
-        ("pkg/test_x.py", "test"), ("x_test.go", "test"), ("a.spec.ts", "test"), ("FooTest.java", "test"),
-        ("conftest.py", "test"),
-        ("docs/conf.py", "docs"), ("a.rst", "docs"), ("LICENSE", "docs"), ("changelog/1.bugfix", "docs"),
-        ("news/feed.py", "code"),
-        ("setup.cfg", "config"), ("setup.py", "config"), (".github/x.yml", "config"), ("Makefile", "config"),
-        ("requirements-dev.txt", "config"), (".gitignore", "config"), ("logo.png", "other"), ("", "other"),
-    ],
-)  # fmt: skip
-def test_files_are_of_one_kind(path, kind):
-    assert file_kind(path) == kind
 
 
 def test_examples_are_the_first_pairs_of_each_rule(tmp_path):

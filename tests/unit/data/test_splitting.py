@@ -22,14 +22,8 @@ PATCH = "--- a/{0}.py\n+++ b/{0}.py\n@@ -1 +1 @@\n-x = {0}\n+y = {0}\n"
 
 def instance(repo: str, number: int = 0, **changes: object) -> Instance:
     name = f"{repo}-{number}"
-    row = {
-        "instance_id": name,
-        "repo": repo,
-        "base_commit": "c",
-        "problem_statement": f"issue {name}",
-        "patch": PATCH.format(name),
-    }
-    return Instance.model_validate(row | changes)
+    row = {"instance_id": name, "repo": repo, "base_commit": "c", "problem_statement": f"issue {name}"}
+    return Instance.model_validate(row | {"patch": PATCH.format(name)} | changes)
 
 
 def many(count: int = 40) -> list[Instance]:
@@ -62,15 +56,6 @@ def test_every_repository_is_in_exactly_one_split_and_owners_are_held_out():
     assert repos[2] == {"owner1/name", "owner2/name"}
 
 
-@given(st.sets(st.integers(0, 300), min_size=1), st.integers(0, 5))
-def test_a_repository_never_moves_when_others_are_added(added, seed):
-    before = {repo: assign(repo, RULES, seed) for repo in ("a/b", "c/d", "owner1/x")}
-    rest = [assign(f"more/{number}", RULES, seed) for number in added]
-    assert set(rest) <= {"sft", "rl"}
-    assert before["owner1/x"] == "validation"
-    assert {repo: assign(repo, RULES, seed) for repo in before} == before
-
-
 def test_shares_are_met_roughly_and_seeds_differ():
     for sft, rl in ((0.5, 0.5), (0.8, 0.2), (1.0, 0.25), (0.0, 1.0)):
         counts = Counter(assign(f"o/{number}", Split(sft=sft, rl=rl), 3) for number in range(4000))
@@ -87,24 +72,33 @@ def test_growing_a_share_moves_repositories_into_it_only():
     assert ("rl", "sft") in moved
 
 
-def test_training_is_cleared_of_benchmarks_and_validation(tmp_path: Path):
+WORDS = " ".join(f"word{n}" for n in range(100))
+STEPS = "".join(f"+    step{n}(value)\n" for n in range(20))
+
+
+def test_training_is_cleared_of_benchmarks_under_any_name_and_of_validation_and_of_what_is_like_them(tmp_path: Path):
+    long_patch = "--- a/x.py\n+++ b/x.py\n@@ -1 +1,20 @@\n-old\n{0}"
     bench = [
-        instance("Bench/Project", 1),
+        instance("Bench/Project", 1), instance("pylint-dev/pylint", 1),
         instance("other/thing", 2, problem_statement="The  same: ISSUE", patch=PATCH.format("p")),
-    ]
+        instance("other/thing", 3, problem_statement=WORDS, patch=long_patch.format(STEPS)),
+    ]  # fmt: skip
     (tmp_path / "bench.jsonl").write_text("".join(i.model_dump_json() + "\n" for i in bench))
-    synthetic = {"source": "synthetic"}
     dirty = [
         instance("bench/project", 7),
-        instance("project/part", 7, provenance=synthetic),
+        instance("project/part", 7, provenance={"source": "synthetic"}),
+        instance("PyCQA/pylint", 3),
+        instance("someone/fork", 4, provenance={"fork_of": "pylint-dev/pylint"}),
         instance("owner5/name", 70, problem_statement="the same issue!"),
         instance("owner6/name", 71, patch="diff --git a/p.py b/p.py\n" + PATCH.format("p").replace("-1 +1", "-9 +9")),
         instance("owner7/name", 72, problem_statement="issue owner1/name-0"),
+        instance("clean/one", 5, problem_statement=f"Please help! {WORDS} thanks"),
+        instance("clean/two", 6, patch=long_patch.format("+import one\n" + STEPS)),
     ]
     innocent = instance("project/part2", 8)
     rules = Split(validation_owners=["owner1"], benchmarks=[tmp_path / "bench.jsonl"])
     parts, drops = split_and_count([*many(), *dirty, innocent], rules, 0)
-    assert drops == {"benchmark_repository": 2, "same_issue": 2, "same_patch": 1, "similar_issue": 0, "similar_patch": 0}
+    assert drops == {"benchmark_repository": 4, "same_issue": 2, "same_patch": 1, "similar_issue": 1, "similar_patch": 1}
     training = {i.instance_id for i in parts["sft"] + parts["rl"]}
     assert not training & {i.instance_id for i in dirty}
     assert innocent.instance_id in training
@@ -172,27 +166,6 @@ def test_data_that_is_added_moves_nothing_from_training_to_validation(seed, adde
 def test_whoever_is_held_out_takes_the_family_along():
     plan = plan_splits([("owner1/x", {}), ("other/y", {"fork_of": "owner1/x"})], RULES, 0)
     assert set(plan.split_of.values()) == {"validation"}
-
-
-def test_benchmarks_are_recognized_under_former_names_in_forks_and_in_other_words(tmp_path: Path):
-    words = " ".join(f"word{n}" for n in range(100))
-    lines = "".join(f"+    step{n}(value)\n" for n in range(20))
-    long_patch = "--- a/x.py\n+++ b/x.py\n@@ -1 +1,20 @@\n-old\n{0}"
-    bench = [
-        instance("pylint-dev/pylint", 1),
-        instance("other/thing", 2, problem_statement=words, patch=long_patch.format(lines)),
-    ]
-    (tmp_path / "bench.jsonl").write_text("".join(row.model_dump_json() + "\n" for row in bench))
-    dirty = [
-        instance("PyCQA/pylint", 3),
-        instance("someone/fork", 4, provenance={"fork_of": "pylint-dev/pylint"}),
-        instance("clean/one", 5, problem_statement=f"Please help! {words} thanks"),
-        instance("clean/two", 6, patch=long_patch.format("+import one\n" + lines)),
-    ]
-    rules = Split(validation_owners=["owner1"], benchmarks=[tmp_path / "bench.jsonl"])
-    parts, drops = split_and_count([*many(), *dirty], rules, 0)
-    assert drops == {"benchmark_repository": 2, "same_issue": 0, "same_patch": 0, "similar_issue": 1, "similar_patch": 1}
-    assert not {row.instance_id for row in parts["sft"] + parts["rl"]} & {row.instance_id for row in dirty}
 
 
 def test_nothing_trains_on_an_instance_of_a_table_and_its_reason_is_counted(tmp_path):

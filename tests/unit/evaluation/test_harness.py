@@ -68,18 +68,14 @@ class Flaky:
         pass
 
 
-async def test_every_instance_is_run_and_scored_in_order(bench):
+async def test_every_instance_is_run_and_scored_in_order_and_runs_differ_in_their_seed_alone(bench, tmp_path):
     found = await bench(arm(ScriptedModel([SEARCH, ANSWER])))
     assert [(score.instance_id, score.run) for score in found.scores] == [(i.instance_id, r) for i in INSTANCES for r in (0, 1)]
     assert {(score.f1, score.reward, score.calls, score.arm) for score in found.scores} == {(1, 1, 2, "sft")}
     assert [row.instance_id for row in found.trajectories] == [score.instance_id for score in found.scores]
-
-
-async def test_runs_differ_in_their_seed_alone_and_repeat_with_it(bench, tmp_path):
-    first = await bench(arm(ScriptedModel([SEARCH, ANSWER])))
     (tmp_path / "journal.jsonl").unlink()
     again = await bench(arm(ScriptedModel([SEARCH, ANSWER])), concurrency=1)
-    seeds = [row.seed for row in first.trajectories]
+    seeds = [row.seed for row in found.trajectories]
     assert len(set(seeds)) == 6
     assert [row.seed for row in again.trajectories] == seeds
 

@@ -4,11 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from experiments.evidence import released
-from experiments.evidence.released import FORMATS, Published, claims_of_file
+from experiments.evidence.released import FORMATS, Published
 from fusesearch.code.names import Claim
 from fusesearch.core.errors import DataError
 from fusesearch.evaluation import predictions
@@ -110,39 +108,13 @@ def test_fields_of_another_type_are_an_error(tmp_path, row):
             read(name, path)
 
 
-def test_lines_have_a_longest_length(tmp_path, monkeypatch):
-    monkeypatch.setattr(predictions, "MAX_ROW_BYTES", 100)
-    path = lines(tmp_path / "loc.jsonl", {"instance_id": "i" * 200})
-    with pytest.raises(DataError, match="longer than 100 bytes"):
-        read("cosil", path)
-
-
-def test_rows_are_read_one_at_a_time(tmp_path):
-    path = lines(tmp_path / "loc.jsonl", {"instance_id": "first"})
-    with path.open("ab") as handle:
-        handle.write(b"no JSON\n")
-    answers = FORMATS["cosil"](path)
-    assert next(answers).instance_id == "first"
-
-
-def test_an_answer_is_cut_to_the_limits(tmp_path, monkeypatch):
+def test_rows_and_answers_are_cut_to_the_limits(tmp_path, monkeypatch):
+    long = lines(tmp_path / "long.jsonl", {"instance_id": "i" * 400})
+    monkeypatch.setattr(predictions, "MAX_ROW_BYTES", 300)
+    with pytest.raises(DataError, match="longer than 300 bytes"):
+        read("cosil", long)
     monkeypatch.setattr(released, "MAX_CLAIMS", 3)
     located = {"a.py": ["\n".join(f"function: f{number}" for number in range(10))]}
     row = {"instance_id": "i", "found_files": [f"{number}.py" for number in range(9)], "found_related_locs": located}
     [said] = read("cosil", lines(tmp_path / "loc.jsonl", row))
     assert (len(said.files), len(said.claims)) == (3, 3)
-
-
-def test_a_missing_file_is_an_error(tmp_path):
-    for name in FORMATS:
-        with pytest.raises(DataError):
-            read(name, tmp_path / "searcher_x.json")
-
-
-@given(st.lists(st.text(), max_size=5))
-def test_any_text_under_a_file_is_read_in_one_pass(blocks):
-    found = list(claims_of_file("a.py", blocks))
-    written = [line for block in blocks for line in block.split("\n") if line.strip()]
-    assert len(found) == len(written)
-    assert all(len(claim.name) <= released.MAX_TEXT for claim in found)
-    assert all(claim.lines is None or claim.lines[0] <= claim.lines[1] for claim in found)

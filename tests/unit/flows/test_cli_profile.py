@@ -88,8 +88,7 @@ def test_a_date_of_a_profile_is_one_that_dvc_reads(run, checkout):
     assert str(load_params(checkout / "params.yaml").mine.git.since) == "2024-02-29"
 
 
-@pytest.mark.parametrize("page", [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"], ids=lambda page: page.name)
-def test_no_page_shows_a_date_that_dvc_cannot_read(page):
-    blocks = page.read_text(encoding="utf-8").split("```yaml\n")[1:]
-    for block in blocks:
-        assert "datetime" not in repr(yaml.safe_load(block.partition("```")[0]))
+def test_no_page_shows_a_date_that_dvc_cannot_read():
+    for page in [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]:
+        for block in page.read_text(encoding="utf-8").split("```yaml\n")[1:]:
+            assert "datetime" not in repr(yaml.safe_load(block.partition("```")[0])), page

@@ -1,8 +1,6 @@
 """LocAgent's tools, its answer, and what a model may write in their place."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fusesearch.code.graph.facts import facts_of
 from fusesearch.code.graph.linking import link
@@ -217,15 +215,3 @@ def test_the_answer_is_ranked_by_the_order_it_is_written_in(repository):
 )  # fmt: skip
 def test_answers_are_read_as_models_write_them(repository, text, found):
     assert entities(text, repository) == found
-
-
-PIECES = st.sampled_from(
-    ["```", "shop/cart.py", "/repo/shop/money.py", "class: Cart", "function: total", "line: 11", "lines: 1-99999999", "\n", ": ",
-     "method:", "../..", "::", "(" * 50, "9" * 400, "- ", "\x00", "</think>"]
-)  # fmt: skip
-
-
-@given(st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=40).map("\n".join))
-def test_any_answer_is_read_without_error_and_names_each_place_once(repository, text):
-    found = [location.entity for location in read_answer(text, Namer(repository)).modify]
-    assert len(found) == len(set(found)) <= 200

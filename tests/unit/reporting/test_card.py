@@ -36,17 +36,8 @@ def test_a_card_has_counts_and_a_funnel(tmp_path):
     write_json(paths["mined"], {"kinds": {"off_by_one": {"attempts": 4, "kept": 1}}})
     tallies = {"sft": tallied(ROWS[0]), "validation": tallied(ROWS[1])}
     page = write_card(tmp_path / "card", tallies, {"same_issue": 2}, **paths).read_text()
-    rows = (
-        "raw pairs | 7",
-        "bot | 3",
-        "same_issue | 2",
-        "off_by_one | 4 | 1 | 25%",
-        "2024 | 1",
-        "py | 2",
-        "ts | 1",
-        "MIT | 1",
-        "2 | 1",
-    )
+    rows = ["raw pairs | 7", "bot | 3", "same_issue | 2", "off_by_one | 4 | 1 | 25%"]
+    rows += ["2024 | 1", "py | 2", "ts | 1", "MIT | 1", "2 | 1"]
     assert [row for row in rows if f"| {row} |" not in page] == []
     assert re.search(r"\| sft \| 1 \| 1 \| [0-9a-f]{16} \|", page)
     assert "| length of the issue | 50 | 50 | 50 | 50 |" in page

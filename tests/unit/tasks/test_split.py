@@ -1,9 +1,6 @@
 """The split stage says of every instance where it went; the evaluate stage's grid is of the held-out ones."""
 
-import pytest
-
 from fusesearch.core.config import Params, Split, parse_params
-from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import count_rows, read_csv, read_instances, write_instances, write_json
 from tasks.evaluate import held_out_grid
@@ -48,8 +45,3 @@ def test_an_agent_may_be_evaluated_otherwise_than_it_was_trained(tmp_path, monke
     params = parse_params({"agent": {"max_turns": 5, "mode": "sequential"}, "evaluate": {"agent": {"max_turns": 2}}})
     agent = held_out_grid(params, MAIN).agent
     assert (agent.max_turns, agent.mode, params.agent.max_turns) == (2, "sequential", 5)
-
-
-def test_an_invalid_agent_value_is_reported_at_once():
-    with pytest.raises(ConfigError, match="max_turn"):
-        parse_params({"evaluate": {"agent": {"max_turn": 2}}})

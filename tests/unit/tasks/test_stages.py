@@ -85,7 +85,9 @@ def test_params_yaml_has_every_param_but_those_that_the_preset_decides():
     assert not [key for cell in GIVEN["evaluate"]["cells"].values() for key in missing(cell, Subject)]
 
 
-def test_a_param_that_params_yaml_lacks_is_found():
+def test_a_param_that_params_yaml_lacks_is_found_and_a_dump_has_every_param():
+    assert list(missing(Params().model_dump())) == []
+    assert load_params(ROOT / "params.yaml").profile == "nano"
     found = {}
     for key in {*flat_params(parse_params(GIVEN))} - {*PRESET}:
         data = deepcopy(GIVEN)
@@ -93,18 +95,6 @@ def test_a_param_that_params_yaml_lacks_is_found():
         del reduce(getitem, sections, data)[last]
         found[key] = sorted(missing(data))
     assert found == {key: sorted([*PRESET, key]) for key in found}
-
-
-def test_a_param_that_only_the_code_has_is_found():
-    class Wider(Params):
-        planted: int = 0
-
-    assert "planted" in missing(GIVEN, Wider)
-
-
-def test_no_param_hides_its_default_from_dvc():
-    """A dump has every param, so what is written from it does too."""
-    assert list(missing(Params().model_dump())) == []
 
 
 def test_a_stage_sees_its_own_params_by_dotted_key():
@@ -133,18 +123,6 @@ def test_places_of_another_root_and_of_nodes():
     assert places["split.rl"] == Path("elsewhere/data/splits/rl.parquet")
     with pytest.raises(KeyError):
         places["sft.nothing"]
-
-
-def test_params_are_the_nano_profile():
-    assert load_params(ROOT / "params.yaml").profile == "nano"
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "experiments/profiles").glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_committed_profile_loads(path):
-    base, change = (yaml.safe_load(file.read_text()) for file in (ROOT / "params.yaml", path))
-    params = parse_params(overlay(base, change), source=path.name)
-    assert params.profile == path.stem
-    assert params.grpo.group == 8
 
 
 @pytest.mark.parametrize("name", ["small", "paper-4b", "paper-30b", "tooltrain-7b", "tooltrain-32b", "reposearch-r1"])

@@ -4,11 +4,7 @@ import pytest
 
 from fusesearch.core.errors import ConfigError
 from fusesearch.training.architectures import CONFIGS, Architecture, config_of, folder_of
-from fusesearch.training.budget import (
-    longest_pass,
-    training_bytes,
-    utilization,
-)
+from fusesearch.training.budget import longest_pass, training_bytes, utilization
 
 SMALL, FOUR, THIRTY = (
     Architecture.of(CONFIGS[name])
@@ -28,23 +24,6 @@ PEAKS = [  # prime-rl, benchmarks/results/BENCHMARKS.md, RL of all weights: GPUs
 @pytest.mark.parametrize(("model", "ranks", "tokens", "measured"), PEAKS)
 def test_training_memory_is_within_15_percent_of_published_peaks(model, ranks, tokens, measured):
     assert training_bytes(model, tokens, ranks) == pytest.approx(measured * 2**30, rel=0.15)
-
-
-@pytest.mark.parametrize(("name", "published"), [
-    ("Qwen/Qwen3-0.6B", 0.6e9), ("Qwen/Qwen3-4B-Instruct-2507", 4.0e9), ("Qwen/Qwen3-8B", 8.2e9),
-    ("Qwen/Qwen3-30B-A3B-Instruct-2507", 30.5e9),
-    ("Qwen/Qwen2.5-Coder-7B-Instruct", 7.61e9), ("Qwen/Qwen2.5-Coder-32B-Instruct", 32.5e9),
-    ("experiments/smol/base", 134_515_008),
-])  # fmt: skip
-def test_parameters_are_those_of_transformers_own_models_and_of_the_model_cards(name, published):
-    import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
-
-    with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**CONFIGS[name]))
-    counted = Architecture.of(CONFIGS[name]).parameters
-    assert counted == sum(parameter.numel() for parameter in model.parameters())
-    assert counted == pytest.approx(published, rel=0.02)
 
 
 def test_three_of_thirty_billion_parameters_see_a_token():

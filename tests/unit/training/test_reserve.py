@@ -22,11 +22,7 @@ def pool(*sizes):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(
     ("sizes", "prompts", "repositories"),
-    [
-        ([40] * 16, 32, 4),
-        ([10] * 40, 128, 13),  # as many as hold enough
-        ([3] * 12, 4, 4),
-    ],
+    [([40] * 16, 32, 4), ([10] * 40, 128, 13), ([3] * 12, 4, 4)],  # as many as hold enough
 )
 def test_whole_repositories_are_left_out_and_give_equally(sizes, prompts, repositories, seed):
     training, held_out = reserve(pool(*sizes), prompts, seed)
@@ -68,11 +64,8 @@ def saved(out: Path, step: int, whole: bool = True) -> Path:
     return folder
 
 
-def test_without_a_saved_step_training_starts_over(tmp_path):
+def test_training_goes_on_from_the_step_with_the_highest_number_and_starts_over_without_one(tmp_path):
     assert resume_point(tmp_path) is None
-
-
-def test_training_goes_on_from_the_step_with_the_highest_number(tmp_path):
     saved(tmp_path, 9)
     last = saved(tmp_path, 10)
     assert resume_point(tmp_path) == str(last)

@@ -26,11 +26,8 @@ def test_tool_success_is_over_all_calls_and_errored_rollouts_are_only_counted():
 
 
 def test_a_step_without_calls_has_no_tool_success():
-    assert rollout_figures([Score(instance_id="a", calls=0, failed_calls=0)]) == {
-        "calls": 0.0,
-        "failed_calls": 0.0,
-        "errored": 0.0,
-    }
+    found = rollout_figures([Score(instance_id="a", calls=0, failed_calls=0)])
+    assert found == {"calls": 0.0, "failed_calls": 0.0, "errored": 0.0}
     assert rollout_figures([]) == {"errored": 0.0}
 
 

@@ -46,19 +46,13 @@ def test_the_first_reason_that_applies_counts(changes, reason):
     assert reasons([candidate(**changes)], min_f1=0.5, min_efficiency=0.5) == [reason]
 
 
-def test_thresholds_are_inclusive():
+def test_thresholds_are_inclusive_and_efficiency_follows_the_history_scope():
     assert reasons([candidate(gain=0.5)], min_f1=1.0, min_efficiency=0.5) == [None]
-
-
-def test_efficiency_follows_the_history_scope():
     assert reasons([candidate(gain=0.8)], scope="call", min_efficiency=0.5) == ["low_efficiency"]
 
 
-def test_a_word_for_word_repetition_is_dropped_within_an_instance_only():
+def test_a_word_for_word_repetition_of_a_kept_candidate_is_dropped_within_an_instance_only():
     assert reasons([candidate(), candidate(), candidate("j")]) == [None, "duplicate", None]
-
-
-def test_a_dropped_candidate_makes_no_later_one_a_duplicate():
     assert reasons([candidate(answer=WRONG), candidate()]) == ["low_f1", None]
 
 

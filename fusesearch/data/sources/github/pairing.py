@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -70,7 +70,7 @@ def screen(pull: Pull, since: datetime | None) -> str | None:
 def pair(api: Api, facts: Facts, pulls: Sequence[Pull], open_clone: OpenClone, comments: bool) -> Paired:
     """Pairs of pull requests that passed :func:`screen`."""
     done = Paired()
-    issues = {pull.number: texts for pull, texts in _texts(api, facts.repo, pulls, done.reasons)}
+    issues = _texts(api, facts.repo, pulls, done.reasons)
     wanted = [pull for pull in pulls if pull.number in issues]
     if not wanted:
         return done
@@ -89,28 +89,27 @@ def pair(api: Api, facts: Facts, pulls: Sequence[Pull], open_clone: OpenClone, c
     return done
 
 
-def _texts(api: Api, repo: str, pulls: Sequence[Pull], reasons: dict[int, str]) -> Iterable[tuple[Pull, list[IssueText]]]:
-    """Yield pull requests with the earlier texts of their issues; record reasons for the others."""
+def _texts(api: Api, repo: str, pulls: Sequence[Pull], reasons: dict[int, str]) -> dict[int, list[IssueText]]:
+    """The earlier texts of the issues of pull requests, by number; records reasons for those without."""
     issues = _issues(api, repo, pulls)
+    found: dict[int, list[IssueText]] = {}
     for pull in pulls:
-        texts, reason = _usable([issues[key] for key in pull.issue_ids or pull.links if key in issues], pull)
-        if texts:
-            yield pull, texts
-        elif reason == "issue_gone" and not pull.issue_ids and all(name != repo for name, _ in pull.links):
-            reasons[pull.number] = "no_issue"
+        closed = [issues[key] for key in pull.issue_ids or pull.links if key in issues]
+        nodes = [node for node in closed if node.get("__typename") == "Issue"]
+        texts = [text for node in nodes if (text := issue_before(node, pull.first_commit))]
+        earlier = {(text.repo, text.number): text for text in texts if text.created <= pull.merged}
+        if closed and not nodes:
+            reasons[pull.number] = "issue_is_pull"
+        elif not nodes:
+            elsewhere = not pull.issue_ids and all(name != repo for name, _ in pull.links)
+            reasons[pull.number] = "no_issue" if elsewhere else "issue_gone"
+        elif len(texts) < len(nodes):
+            reasons[pull.number] = "issue_text_unknown"
+        elif not earlier:
+            reasons[pull.number] = "issue_after_merge"
         else:
-            reasons[pull.number] = reason
-
-
-def _usable(found: list[dict[str, Any]], pull: Pull) -> tuple[list[IssueText], str]:
-    issues = [node for node in found if node.get("__typename") == "Issue"]
-    if not issues:
-        return [], "issue_is_pull" if found else "issue_gone"
-    texts = [text for node in issues if (text := issue_before(node, pull.first_commit))]
-    if len(texts) < len(issues):
-        return [], "issue_text_unknown"
-    earlier = {(text.repo, text.number): text for text in texts if text.created <= pull.merged}
-    return [earlier[key] for key in sorted(earlier)], "issue_after_merge"
+            found[pull.number] = [earlier[key] for key in sorted(earlier)]
+    return found
 
 
 def _issues(api: Api, repo: str, pulls: Sequence[Pull]) -> dict[str | tuple[str, int], dict[str, Any]]:
@@ -183,22 +182,7 @@ def _fits(pull: Pull, found: Sequence[Change]) -> bool:
 
 def _instance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span, patches: tuple[str, str], comments: bool) -> Instance:
     discussion = [comment for text in texts for comment in text.comments]
-    statement = "\n\n".join([*(text.text for text in texts), *(discussion if comments else [])])
-    return Instance(
-        instance_id=f"{flat_name(facts.repo)}-{pull.number}",
-        repo=facts.repo,
-        base_commit=span.base,
-        problem_statement=statement,
-        patch=patches[0],
-        provenance=_provenance(facts, pull, texts, span),
-        test_patch=patches[1],
-        hints_text="\n\n".join(discussion),
-        created_at=pull.created.isoformat(),
-    )
-
-
-def _provenance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span) -> dict[str, Any]:
-    return {
+    provenance = {
         "source": "github",
         "repo_id": facts.id,
         "renamed_from": facts.asked if facts.asked.casefold() != facts.repo.casefold() else None,
@@ -221,3 +205,14 @@ def _provenance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span) ->
         "author": pull.author,
         "bot": pull.bot or any(text.bot for text in texts),
     }
+    return Instance(
+        instance_id=f"{flat_name(facts.repo)}-{pull.number}",
+        repo=facts.repo,
+        base_commit=span.base,
+        problem_statement="\n\n".join([*(text.text for text in texts), *(discussion if comments else [])]),
+        patch=patches[0],
+        provenance=provenance,
+        test_patch=patches[1],
+        hints_text="\n\n".join(discussion),
+        created_at=pull.created.isoformat(),
+    )

@@ -28,7 +28,6 @@ class Pull:
     """
 
     number: int
-    title: str
     created: datetime
     updated: datetime
     merged: datetime
@@ -38,7 +37,6 @@ class Pull:
     head: str
     first_commit: datetime
     commits: int
-    messages: tuple[str, ...]
     files: dict[str, str] = field(default_factory=dict)
     changed_files: int = 0
     issue_ids: tuple[str, ...] = ()
@@ -56,12 +54,10 @@ def parse_pull(node: Any, repo: str) -> Pull | None:
     if not isinstance(number, int) or merged is None or created is None:
         return None
     commits = [_dict(entry.get("commit")) for entry in nodes(node.get("commits"))]
-    messages = tuple(str(commit.get("message") or "") for commit in commits)
     authored = [when for commit in commits if (when := moment(commit.get("authoredDate")))]
-    texts = (node.get("title"), node.get("body"), *messages)
+    texts = (node.get("title"), node.get("body"), *(str(commit.get("message") or "") for commit in commits))
     return Pull(
         number=number,
-        title=str(node.get("title") or ""),
         created=created,
         updated=moment(node.get("updatedAt")) or merged,
         merged=merged,
@@ -71,7 +67,6 @@ def parse_pull(node: Any, repo: str) -> Pull | None:
         head=_oid(node.get("headRefOid")),
         first_commit=min([created, *authored]),
         commits=_count(node.get("commits"), len(commits)),
-        messages=messages,
         files={str(file.get("path")): str(file.get("changeType")) for file in nodes(node.get("files"))},
         changed_files=int(node.get("changedFiles") or _count(node.get("files"), 0)),
         issue_ids=tuple(str(issue["id"]) for issue in nodes(node.get("closingIssuesReferences")) if issue.get("id")),
@@ -91,7 +86,6 @@ class IssueText:
     body: str
     comments: tuple[str, ...]
     created: datetime
-    author: str | None
     bot: bool
     undone: bool
     younger: bool
@@ -108,9 +102,7 @@ def issue_before(node: dict[str, Any], first_commit: datetime) -> IssueText | No
     number = node.get("number")
     if created is None or not isinstance(number, int):
         return None
-    at = max(created, first_commit)
-    body = _body_at(node, at)
-    title = _title_at(node, at)
+    body, title = (text_at(node, max(created, first_commit)) for text_at in (_body_at, _title_at))
     if body is None or title is None:
         return None
     now = (str(node.get("title") or ""), str(node.get("body") or ""))
@@ -121,7 +113,6 @@ def issue_before(node: dict[str, Any], first_commit: datetime) -> IssueText | No
         body=body,
         comments=_comments_before(node, first_commit),
         created=created,
-        author=login(node.get("author")),
         bot=is_bot(node.get("author")),
         undone=(title, body) != now,
         younger=created > first_commit,

@@ -75,7 +75,9 @@ def select(api: Api, config: GitHubSource, benchmarks: Iterable[str] = ()) -> Se
     found = _search(api, criteria) if criteria else _look_up(api, config.repositories, skipped)
     limit = (criteria.max_repositories if criteria else None) or 10**9
     for facts in found:
-        reason = _refused(facts, barred) or (unfit(facts, criteria) if criteria else None)
+        names = {name.casefold() for name in (facts.repo, facts.asked, facts.parent) if name}
+        reason = "disabled" if facts.hidden else "benchmark or excluded" if names & barred else None
+        reason = reason or (unfit(facts, criteria) if criteria else None)
         if reason:
             skipped[facts.asked] = reason
         else:
@@ -106,13 +108,6 @@ def unfit(facts: Facts, criteria: Criteria) -> str | None:
         "fork": not facts.fork,
     }
     return next((name for name, met in tests.items() if not met), None)
-
-
-def _refused(facts: Facts, barred: set[str]) -> str | None:
-    if facts.hidden:
-        return "disabled"
-    names = {facts.repo, facts.asked, *([facts.parent] if facts.parent else [])}
-    return "benchmark or excluded" if {name.casefold() for name in names} & barred else None
 
 
 def _look_up(api: Api, names: list[str], skipped: dict[str, str]) -> Iterator[Facts]:

@@ -54,23 +54,16 @@ class Function:
         return f"{self.path}::{self.name}"
 
 
-def outermost_functions(tree: ast.Module, path: str) -> list[tuple[Function, FunctionNode]]:
+def outermost_functions(node: ast.AST, path: str, prefix: str = "") -> Iterator[tuple[Function, FunctionNode]]:
     """Functions and methods at module or class level (also inside ``if`` and ``try`` there), in source order."""
-    found = []
-    for name, node in _functions(tree, ""):
-        start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-        found.append((Function(path, name, start, node.end_lineno or node.lineno), node))
-    return found
-
-
-def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, FunctionNode]]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, FunctionNode):
-            yield prefix + child.name, child
+            start = min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)])
+            yield Function(path, prefix + child.name, start, child.end_lineno or child.lineno), child
         elif isinstance(child, ast.ClassDef):
-            yield from _functions(child, f"{prefix}{child.name}.")
+            yield from outermost_functions(child, path, f"{prefix}{child.name}.")
         elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler | ast.For | ast.While):
-            yield from _functions(child, prefix)
+            yield from outermost_functions(child, path, prefix)
 
 
 def live_functions(filenames: Iterable[str]) -> dict[Key, list[FunctionType]]:
@@ -121,7 +114,7 @@ class Corpus:
         except (SyntaxError, ValueError):
             self.dropped["file not readable"] += 1
             return
-        found = doctests.collect(source.tree, file.path, file.module)
+        found = list(doctests.collect(source.tree, file.path, file.module))
         if found or file.path.endswith("__init__.py"):
             try:
                 importlib.import_module(file.module)
@@ -208,13 +201,9 @@ class NotPatchable(Exception):
 
 def future_flags(tree: ast.Module) -> int:
     """Compiler flags of the module's ``from __future__`` imports."""
-    names = [
-        alias.name
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
-        for alias in node.names
-    ]
-    return sum({getattr(__future__, name).compiler_flag for name in names if hasattr(__future__, name)})
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    features = {getattr(__future__, alias.name, None) for node in imports for alias in node.names} - {None}
+    return sum(feature.compiler_flag for feature in features)
 
 
 def mutated_node(text: str, function: Function, lines_added: int) -> FunctionNode:
@@ -249,22 +238,16 @@ def replace_function(functions: list[FunctionType], code: CodeType, node: Functi
     """Give live functions the new code and constant defaults. Raises :class:`NotPatchable`."""
     if not functions or any(f.__code__.co_freevars != code.co_freevars for f in functions):
         raise NotPatchable(code.co_qualname)
+    named = {
+        argument.arg: default.value
+        for argument, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        if isinstance(default, ast.Constant)
+    }
     for function in functions:
         function.__code__ = code
-        function.__defaults__ = _positional(function.__defaults__, node.args.defaults)
-        function.__kwdefaults__ = _keywords(function.__kwdefaults__, node.args)
-
-
-def _positional(old: tuple[object, ...] | None, nodes: list[ast.expr]) -> tuple[object, ...] | None:
-    if old is None or len(old) != len(nodes):
-        return old
-    return tuple(n.value if isinstance(n, ast.Constant) else value for value, n in zip(old, nodes, strict=True))
-
-
-def _keywords(old: dict[str, object] | None, arguments: ast.arguments) -> dict[str, object] | None:
-    if not old:
-        return old
-    new = {
-        a.arg: d.value for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if isinstance(d, ast.Constant)
-    }
-    return {name: new.get(name, value) for name, value in old.items()}
+        old = function.__defaults__
+        if old is not None and len(old) == len(node.args.defaults):
+            pairs = zip(old, node.args.defaults, strict=True)
+            function.__defaults__ = tuple(new.value if isinstance(new, ast.Constant) else value for value, new in pairs)
+        if function.__kwdefaults__:
+            function.__kwdefaults__ = {name: named.get(name, value) for name, value in function.__kwdefaults__.items()}

@@ -15,7 +15,8 @@ import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -74,63 +75,47 @@ class Outcome:
     got: str = ""
     exception: str | None = None
     message: str = ""
-    frames: tuple[Frame, ...] = field(default=())
+    frames: tuple[Frame, ...] = ()
 
 
-def collect(tree: ast.Module, path: str, module: str) -> list[Docstring]:
+def collect(
+    node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, owner: str, module: str
+) -> Iterator[Docstring]:
     """Docstrings with examples of a module, its classes and functions, in source order."""
-    found = []
-    for owner, node in _documented(tree, path):
-        text = ast.get_docstring(node, clean=False)
-        if text and ">>>" in text:
-            examples = _examples(text)
-            if examples:
-                found.append(Docstring(owner, module, examples))
-    return found
-
-
-def _documented(
-    node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, owner: str
-) -> Iterator[tuple[str, Any]]:
-    yield owner, node
+    if examples := _examples(ast.get_docstring(node, clean=False) or ""):
+        yield Docstring(owner, module, examples)
     separator = "." if "::" in owner else "::"
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from _documented(child, f"{owner}{separator}{child.name}")
+            yield from collect(child, f"{owner}{separator}{child.name}", module)
 
 
 def _examples(text: str) -> tuple[Example, ...]:
-    def options(given: dict[int, bool]) -> int:
-        value = OPTIONS
-        for flag, on in given.items():
-            value = value | flag if on else value & ~flag
-        return value
-
     try:
-        found = doctest.DocTestParser().get_examples(text)
+        found = doctest.DocTestParser().get_examples(text) if ">>>" in text else []
     except ValueError:
         return ()
-    return tuple(Example(e.source, e.want, e.exc_msg, options(e.options)) for e in found)
+    return tuple(Example(example.source, example.want, example.exc_msg, _options(example.options)) for example in found)
+
+
+def _options(given: dict[int, bool]) -> int:
+    value = OPTIONS
+    for flag, on in given.items():
+        value = value | flag if on else value & ~flag
+    return value
 
 
 def imported_modules(docstrings: Iterable[Docstring]) -> list[str]:
     """Modules the examples import, in order of appearance."""
     found: dict[str, None] = {}
-    for docstring in docstrings:
-        for example in docstring.examples:
-            for node in _import_nodes(example.source):
-                names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-                found.update(dict.fromkeys(name for name in names if name))
+    for example in (example for docstring in docstrings for example in docstring.examples if "import" in example.source):
+        with suppress(SyntaxError, ValueError):
+            for node in ast.walk(ast.parse(example.source)):
+                if isinstance(node, ast.ImportFrom):
+                    found.update({node.module: None} if node.module else {})
+                elif isinstance(node, ast.Import):
+                    found.update(dict.fromkeys(alias.name for alias in node.names))
     return list(found)
-
-
-def _import_nodes(source: str) -> list[ast.Import | ast.ImportFrom]:
-    if "import" not in source:
-        return []
-    try:
-        return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
-    except (SyntaxError, ValueError):
-        return []
 
 
 def needs_display(docstring: Docstring) -> bool:
@@ -272,12 +257,7 @@ def _raised(example: Example, error: BaseException) -> Outcome:
         for entry in traceback.extract_tb(error.__traceback__, limit=-12)
         if not entry.filename.startswith("<") and os.path.dirname(entry.filename) != _HARNESS
     )
-    got, message = (_ADDRESS.sub("0x...", said) for said in (text, _message(error)))
-    return Outcome(passed, got, type(error).__name__, message, frames)
-
-
-def _message(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:
-        return ""
+    message = ""
+    with suppress(Exception):  # an exception may not know its text
+        message = str(error)
+    return Outcome(passed, _ADDRESS.sub("0x...", text), type(error).__name__, _ADDRESS.sub("0x...", message), frames)

@@ -10,6 +10,7 @@ import ast
 import builtins
 import contextlib
 import hashlib
+import linecache
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -40,21 +41,12 @@ _WRAPPERS = {
 
 
 @dataclass(frozen=True)
-class TracebackEntry:
-    """One printed frame: ``path`` relative to the repository or the installation, ``code`` the line's text."""
-
-    path: str
-    line: int
-    name: str
-    code: str
-
-
-@dataclass(frozen=True)
 class Symptom:
     """What happened. ``statements`` end with the one that went wrong.
 
     ``exception`` is the type raised, if any, with ``message``; ``promised`` is the exception that the documentation shows
-    (``Type: message``), if any. Otherwise ``want`` is the documented output and ``got`` the real one.
+    (``Type: message``), if any. Otherwise ``want`` is the documented output and ``got`` the real one. ``traceback`` are the
+    printed lines of its frames, with paths relative to the repository or the installation.
     """
 
     imports: tuple[str, ...]
@@ -64,7 +56,7 @@ class Symptom:
     exception: str | None = None
     message: str = ""
     promised: str = ""
-    traceback: tuple[TracebackEntry, ...] = ()
+    traceback: tuple[str, ...] = ()
 
     @property
     def promised_type(self) -> str:
@@ -143,27 +135,30 @@ def _home(name: str, thing: Any, module: str) -> str:
     return home
 
 
-def _frames(outcome: doctests.Outcome, mutated: Mutated, corpus: Corpus) -> list[TracebackEntry]:
-    """The last frames; if none of them is in the repository, the last one that is comes first."""
+def _frames(outcome: doctests.Outcome, mutated: Mutated, corpus: Corpus) -> Iterator[str]:
+    """Lines of the last frames; if none of them is in the repository, the last one that is comes first."""
     frames = list(outcome.frames)
     tail = frames[-MAX_FRAMES:]
     inside = [frame for frame in frames if frame.filename in corpus.paths]
     if inside and not any(frame.filename in corpus.paths for frame in tail):
         tail = [inside[-1], *frames[-MAX_FRAMES + 1 :]]
-    return [_entry(frame, mutated, corpus) for frame in tail]
+    for frame in tail:
+        yield from _entry(frame, mutated, corpus)
 
 
-def _entry(frame: doctests.Frame, mutated: Mutated, corpus: Corpus) -> TracebackEntry:
+def _entry(frame: doctests.Frame, mutated: Mutated, corpus: Corpus) -> Iterator[str]:
     path, line = corpus.paths.get(frame.filename), frame.line
     if path is not None and path == mutated.function.path:
         if line > mutated.function.end and frame.name != mutated.function.name.split(".")[-1]:
             line += mutated.lines_added
-        code = _nth(mutated.text.split("\n"), line)
+        code = "".join(mutated.text.split("\n")[line - 1 : line])
         line = shortened(mutated.text).line(line)
     else:
-        code = _line_of(frame.filename, line)
+        code = linecache.getline(frame.filename, line)
         line = corpus.committed(path).line(line) if path else line
-    return TracebackEntry(path or _installed_path(frame.filename), line, frame.name, code if len(code) <= MAX_CODE_CHARS else "")
+    yield f'  File "{path or _installed_path(frame.filename)}", line {line}, in {frame.name}'
+    if 0 < len(code.strip()) <= MAX_CODE_CHARS:
+        yield f"    {code.strip()}"
 
 
 def _installed_path(filename: str) -> str:
@@ -171,18 +166,6 @@ def _installed_path(filename: str) -> str:
         if base and filename.startswith(base.rstrip("/") + "/"):
             return filename[len(base.rstrip("/")) + 1 :]
     return os.path.basename(filename)
-
-
-def _line_of(filename: str, line: int) -> str:
-    try:
-        with open(filename, encoding="utf-8") as handle:
-            return _nth(handle.read().split("\n"), line)
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
-def _nth(lines: Sequence[str], line: int) -> str:
-    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
 def write_issue(symptom: Symptom, package: str, key: str) -> str | None:
@@ -259,11 +242,7 @@ def _shape(text: str) -> str:
 
 
 def _traceback(symptom: Symptom) -> str:
-    lines = ["Traceback (most recent call last):"] if symptom.traceback else []
-    for entry in symptom.traceback:
-        lines.append(f'  File "{entry.path}", line {entry.line}, in {entry.name}')
-        if entry.code:
-            lines.append(f"    {entry.code}")
+    lines = ["Traceback (most recent call last):", *symptom.traceback] if symptom.traceback else []
     message = symptom.message.strip().split("\n")[0][:_MESSAGE_CHARS]
     return "\n".join([*lines, f"{symptom.exception}: {message}" if message else symptom.exception or ""])
 

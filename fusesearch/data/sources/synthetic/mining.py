@@ -12,20 +12,20 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Container, Generator, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from fusesearch.core.config import Mine
 from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
@@ -42,6 +42,8 @@ SLOW, SLOWER = frozenset({"sympy", "scipy"}), 4
 """Owners whose examples take longer than those of others, and how many times."""
 SPARE_SECONDS = 600.0
 """A worker's wall time beyond a minute for each second of ``seconds_per_repository``."""
+POLL_SECONDS = 0.2
+"""How often a worker's messages are read."""
 MOST_COMMON, LEAST_COMMON = 0.05, 2
 """The share of a family's questions that one answer may have, so that none is a good guess, and how many it may always have."""
 
@@ -97,10 +99,11 @@ class Synthetic:
 
                 result = self._run_worker(package, repos_dir, count)
                 with lock:
-                    if "row" in result:
-                        journal.append({"key": keys[package.repo], **result["row"]})
-                    else:
+                    if "skipped" in result:
                         skipped[package.repo] = result["skipped"]
+                    else:
+                        journal.append({"key": keys[package.repo], **result["row"]})
+                        count(len(result["row"]["instances"]))
 
             pending = [package for package in packages if package.repo not in kept]
             with ThreadPoolExecutor(self.config.workers, thread_name_prefix="worker") as pool:
@@ -129,25 +132,6 @@ class Synthetic:
         options = (*self._wanted, self.config.attempts_per_repository, package.module, package.without)
         return f"{package.repo} {package.version} {VERSION} {self.seed} {options}"
 
-    def _run_worker(self, package: Package, repos_dir: Path, on_kept: Callable[[int], None]) -> dict[str, Any]:
-        """The worker's report of a package. Raises :class:`InfrastructureError` when it ends without one."""
-        limit = 60 * self.config.seconds_per_repository + SPARE_SECONDS
-        worker, result = Worker(limit), None
-        with closing(worker.messages(self._job(package, repos_dir))) as messages:
-            for message in messages:
-                if "kept" in message:
-                    on_kept(message["kept"])
-                else:
-                    result = message
-        if result is not None:
-            return result
-        if worker.late:
-            raise _died(package, f"was killed after {limit:,.0f} s; a larger mine.seconds_per_repository gives it longer")
-        ended = f"was killed by signal {-worker.status}" if worker.status < 0 else f"ended with status {worker.status}"
-        with suppress(ValueError):
-            ended = f"was killed by {signal.Signals(-worker.status).name}"
-        raise _died(package, f"{ended} while mining; fewer mine.workers leave each more memory")
-
     @property
     def _wanted(self) -> tuple[int, int]:
         """Faults and questions to keep of a repository."""
@@ -155,21 +139,68 @@ class Synthetic:
         faults = config.per_repository if "faults" in config.tasks else 0
         return faults, config.questions_per_repository if "questions" in config.tasks else 0
 
-    def _job(self, package: Package, repos_dir: Path) -> dict[str, Any]:
-        config = self.config
-        faults, questions = self._wanted
-        return {
+    def _run_worker(self, package: Package, repos_dir: Path, on_kept: Callable[[int], None]) -> dict[str, Any]:
+        """The worker's report of a package. Raises :class:`InfrastructureError` when it ends without one."""
+        keep, questions = self._wanted
+        job = {
             "repo": package.repo,
             "module": package.module,
             "without": package.without,
             "root": str(package.root) if package.root else None,
             "seed": self.seed,
             "git_dir": str((repos_dir / f"{package.slug}.git").resolve()),
-            "keep": faults,
+            "keep": keep,
             "questions": questions,
-            "attempts": config.attempts_per_repository,
-            "seconds": config.seconds_per_repository,
+            "attempts": self.config.attempts_per_repository,
+            "seconds": self.config.seconds_per_repository,
         }
+        limit = 60 * self.config.seconds_per_repository + SPARE_SECONDS
+        late = time.monotonic() + limit
+        with _worker(job) as (process, said):
+            while process.poll() is None and time.monotonic() < late:
+                on_kept(_last(said).get("kept", 0))
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(POLL_SECONDS)
+            status, result = process.poll(), _last(said)
+        if "row" in result or "skipped" in result:
+            return result
+        if status is None:
+            raise _died(package, f"was killed after {limit:,.0f} s; a larger mine.seconds_per_repository gives it longer")
+        ended = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        with suppress(ValueError):
+            ended = f"was killed by {signal.Signals(-status).name}"
+        raise _died(package, f"{ended} while mining; fewer mine.workers leave each more memory")
+
+
+@contextmanager
+def _worker(job: dict[str, Any]) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
+    """A process at its job, and the file of its messages, JSON lines; it is killed with the block.
+
+    A file, as a pipe has no end while a child of a dead process holds it. Raises :class:`InfrastructureError` where none can be
+    started.
+    """
+    with tempfile.TemporaryDirectory(prefix="fusesearch-work-") as folder, tempfile.TemporaryFile() as said:
+        command, null = [sys.executable, "-P", "-m", WORKER], subprocess.DEVNULL
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=said, stderr=null, cwd=folder, env=environment(folder)
+            )
+        except OSError as error:
+            raise InfrastructureError(f"cannot start a process ({error.strerror}); {AGAIN}") from None
+        assert process.stdin is not None  # noqa: S101  a pipe was asked for
+        try:
+            with suppress(BrokenPipeError), process.stdin as stdin:
+                stdin.write(json.dumps(job).encode())
+            yield process, said
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _last(said: IO[bytes]) -> dict[str, Any]:
+    """The last whole message, each of which says all that is known; read where the writer's position does not matter."""
+    lines = os.pread(said.fileno(), os.fstat(said.fileno()).st_size, 0).split(b"\n")
+    return json.loads(lines[-2]) if len(lines) > 1 else {}
 
 
 def _work(package: Package) -> float:
@@ -217,46 +248,6 @@ def _summary(tables: list[dict[str, Any]], skipped: dict[str, str]) -> dict[str,
             "dropped": dict(sorted(dropped.items())), "skipped": skipped}  # fmt: skip
 
 
-class Worker:
-    """The process of one package: it reads its job as JSON from stdin and writes messages as JSON lines to stdout.
-
-    It is killed ``seconds`` after its start.
-    ``status`` is how it ended, in the terms of :mod:`subprocess`; ``late`` whether it ran out of time.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._watchdog = threading.Timer(seconds, self._kill)
-        self.status, self.late = 0, False
-
-    def messages(self, job: Any) -> Generator[dict[str, Any], None, None]:
-        """What the process says of ``job`` until it ends. Raises :class:`InfrastructureError` where none can be started."""
-        with tempfile.TemporaryDirectory(prefix="fusesearch-work-") as folder:
-            try:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", WORKER],
-                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder, env=environment(folder),
-                )  # fmt: skip
-            except OSError as error:
-                raise InfrastructureError(f"cannot start a process ({error.strerror}); {AGAIN}") from None
-            self._watchdog.start()
-            assert self._process.stdin is not None  # noqa: S101  a pipe was asked for
-            assert self._process.stdout is not None  # noqa: S101  likewise
-            try:
-                with suppress(BrokenPipeError), self._process.stdin as stdin:
-                    stdin.write(json.dumps(job).encode())
-                yield from map(json.loads, _lines(self._process))
-                self.status = self._process.wait()
-            finally:
-                self._watchdog.cancel()
-                self._process.kill()
-                self._process.wait()
-                self._process.stdout.close()
-
-    def _kill(self) -> None:
-        self.late = True
-        self._process.kill()
-
-
 def environment(folder: str) -> dict[str, str]:
     """One thread, fixed hashes, no colours, an empty home: examples behave the same everywhere."""
     paths = [str(Path(__file__).parents[4]), *(path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path)]
@@ -267,20 +258,3 @@ def environment(folder: str) -> dict[str, str]:
     fixed["GLIBC_TUNABLES"] = "glibc.malloc.perturb=85:glibc.malloc.tcache_count=0"
     home = {"HOME": folder, "TMPDIR": folder, "PYTHONPATH": os.pathsep.join(paths), "PATH": os.environ.get("PATH", os.defpath)}
     return {**single, **terminal, **fixed, **home}
-
-
-def _lines(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """Whole lines of a process until it ends, even if a child of it keeps the pipe open."""
-    assert process.stdout  # noqa: S101  a pipe was asked for
-    rest, ended = b"", False
-    while True:
-        if select.select([process.stdout], [], [], 0 if ended else 1.0)[0]:
-            chunk = os.read(process.stdout.fileno(), 1 << 16)
-            if not chunk:
-                return
-            *lines, rest = (rest + chunk).split(b"\n")
-            yield from lines
-        elif ended:
-            return
-        else:
-            ended = process.poll() is not None

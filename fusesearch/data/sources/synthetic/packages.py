@@ -12,7 +12,7 @@ import importlib.metadata
 import importlib.util
 import platform
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -134,9 +134,7 @@ def repository_name(module: str) -> str:
     return f"{owner}/{rest or top}"
 
 
-@cache
-def _distributions() -> dict[str, list[str]]:
-    return dict(importlib.metadata.packages_distributions())
+_distributions = cache(importlib.metadata.packages_distributions)
 
 
 def locate(module: str, root: Path | None = None) -> Path:
@@ -160,7 +158,19 @@ def locate(module: str, root: Path | None = None) -> Path:
 
 def files_of(package: Package) -> list[SourceFile]:
     """Files of the repository, sorted by path: Python files and small texts, without tests."""
-    return sorted(_files(package.module, package.without, package.root), key=lambda file: file.path)
+    base = locate(package.module, package.root)
+    if base.is_file():
+        return [SourceFile(base.name, base, package.module)]
+    left_out = [base.joinpath(*name[len(package.module) + 1 :].split(".")) for name in package.without]
+    found = []
+    for real in base.rglob("*"):
+        inside = real.relative_to(base)
+        if _wanted(real, inside) and not any(real.is_relative_to(folder) for folder in left_out):
+            parts = inside.with_suffix("").parts
+            module = ".".join([package.module, *(parts[:-1] if parts[-1] == "__init__" else parts)])
+            path = f"{base.name}/{inside.as_posix()}"
+            found.append(SourceFile(path, real, module if inside.suffix == ".py" else None))
+    return sorted(found, key=lambda file: file.path)
 
 
 def size_of(package: Package) -> int:
@@ -171,18 +181,6 @@ def size_of(package: Package) -> int:
         return 0
 
 
-def _files(module: str, without: Sequence[str], root: Path | None = None) -> Iterator[SourceFile]:
-    base = locate(module, root)
-    if base.is_file():
-        yield SourceFile(base.name, base, module)
-        return
-    left_out = [base.joinpath(*name[len(module) + 1 :].split(".")) for name in without]
-    for real in sorted(base.rglob("*")):
-        inside = real.relative_to(base)
-        if _wanted(real, inside) and not any(real.is_relative_to(folder) for folder in left_out):
-            yield SourceFile(f"{base.name}/{inside.as_posix()}", real, _module_name(module, inside))
-
-
 def _wanted(real: Path, inside: Path) -> bool:
     if SKIPPED_FOLDERS & set(inside.parts[:-1]) or real.is_symlink() or not real.is_file():
         return False
@@ -190,10 +188,3 @@ def _wanted(real: Path, inside: Path) -> bool:
         return False
     limit = MAX_SOURCE_BYTES if real.suffix == ".py" else MAX_TEXT_BYTES if real.suffix in TEXT_SUFFIXES else 0
     return real.stat().st_size < limit
-
-
-def _module_name(module: str, inside: Path) -> str | None:
-    if inside.suffix != ".py":
-        return None
-    parts = inside.with_suffix("").parts
-    return ".".join([module, *(parts[:-1] if parts[-1] == "__init__" else parts)])

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from fusesearch.data.sources.synthetic.questions.families import Question
     from fusesearch.data.sources.synthetic.questions.making import Asked
 
-Say = Callable[[dict[str, Any]], None]
-"""Sends a message."""
 MUTANT_SECONDS = 3.0
 """Processor seconds for the doctests of a mutant: a fallback, since the counter of events ends nearly all that do not end."""
 WALL_SECONDS = 400.0
@@ -38,13 +36,7 @@ MEMORY_MB = 2048
 
 
 def main() -> None:
-    """Do the job, and say its result."""
-    job, say, steady = _take_job()
-    say(mine_package(job, say, steady))
-
-
-def _take_job() -> tuple[dict[str, Any], Say, bool]:
-    """The job of this process, how it answers, and whether its addresses are the same in every run.
+    """Do the job of standard input, and say its result.
 
     Standard output is kept for messages; what the package prints is lost.
     """
@@ -61,10 +53,10 @@ def _take_job() -> tuple[dict[str, Any], Say, bool]:
         channel.write(json.dumps(message) + "\n")
         channel.flush()
 
-    return job, say, steady
+    say(mine_package(job, say, steady))
 
 
-def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[str, Any]:
+def mine_package(job: dict[str, Any], say: Callable[[dict[str, Any]], None], steady: bool) -> dict[str, Any]:
     """Do one job: ``{"row": {"repo", "instances", "table", "ended_by_clock", "unsteady"}}`` or ``{"skipped": reason}``.
 
     ``steady``: addresses are the same in every run.

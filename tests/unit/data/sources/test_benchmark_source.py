@@ -61,32 +61,21 @@ def test_all_missing_columns_are_named_in_one_error():
     assert "it has instance_id, repo, problem_statement" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("x.json", "{}"),
-        ("x.json", "["),
-        ("x.jsonl", "1\n"),
-        ("x.jsonl", "{\n"),
-        ("x.parquet", "PAR1"),
-        ("x.csv", ""),
-        ("x.json", "\udce4"),
-    ],
-)
-def test_a_file_that_is_not_a_benchmark_is_one_clear_line(tmp_path, name, text):
-    (tmp_path / name).write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(DataError, match=name):
-        list(read_rows(tmp_path / name))
+def test_a_file_that_is_not_a_benchmark_is_one_clear_line(tmp_path):
+    for name, data in (
+        ("x.json", b"{}"), ("x.json", b"["), ("x.jsonl", b"1\n"), ("x.jsonl", b"{\n"), ("x.parquet", b"PAR1"), ("x.csv", b""),
+        ("x.json", b"\xe4"),
+    ):  # fmt: skip
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(DataError, match=name):
+            list(read_rows(tmp_path / name))
 
 
 def test_repositories_are_cloned_with_their_base_commits(tmp_path, remote, monkeypatch):
     monkeypatch.setattr("fusesearch.search.clones.PAUSE_SECONDS", 0.0)
     address, commit = remote
-    rows = [
-        ROW | {"base_commit": commit},
-        ROW | {"instance_id": "b", "repo": "o/gone"},
-        ROW | {"instance_id": "c", "repo": "../x"},
-    ]
+    others = [ROW | {"instance_id": name, "repo": repo} for name, repo in (("b", "o/gone"), ("c", "../x"))]
+    rows = [ROW | {"base_commit": commit}, *others]
     path = write(tmp_path / "set.jsonl", rows)
     mined = Benchmark(BenchmarkSource(files=[path], clone_url=address), tmp_path / "state").mine(
         tmp_path / "repos", lambda a, b: None

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusesearch.data.sources.base import moment
 from fusesearch.data.sources.github.parsing import issue_before, parse_pull
 
 FIX = datetime(2024, 5, 10, tzinfo=UTC)
@@ -63,12 +62,6 @@ def test_an_issue_younger_than_the_fix_is_as_it_was_opened():
 def test_a_pull_request_of_any_shape_is_read_whole_or_dropped(node):
     pull = parse_pull(node, "o/r")
     assert pull is None or (isinstance(pull.number, int) and pull.merged.tzinfo is not None)
-
-
-@given(JSON)
-def test_no_value_of_a_time_is_an_error(value):
-    when = moment(value)
-    assert when is None or when.utcoffset().total_seconds() == 0
 
 
 def test_work_began_with_the_first_commit_and_not_after_the_pull_request():

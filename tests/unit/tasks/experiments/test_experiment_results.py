@@ -22,7 +22,7 @@ from tasks.stages import TRAINED
 from tests.fakes.experiment_runs import experiment, reference, run, runs, score
 
 FILES = experiment_files("filtering")
-BETTER = {"none": 0.2, "joint": 0.8}
+BETTER, WORSE, EQUAL = {"none": 0.2, "joint": 0.8}, {"none": 0.8, "joint": 0.2}, {"none": 0.5, "joint": 0.5}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -52,7 +52,7 @@ def better(tmp_path_factory):
 def equal(tmp_path_factory):
     """Results of arms that hardly differ, measured once on many instances."""
     root = reference(tmp_path_factory.mktemp("equal"))
-    made = runs(root, {"none": 0.05, "joint": 0.05}, instances=1000)
+    made = runs(root, {"none": 0.05, "joint": 0.05}, instances=600)
     claim = {"metric": "f1_macro", "better": "joint", "than": "none", "note": "no worse"}
     return measured_of(root, made, metrics=["f1_macro"], claims=[claim, {**claim, "margin": 0.001}])
 
@@ -95,9 +95,8 @@ def test_the_same_runs_give_the_same_files_in_any_order(root):
 
 @pytest.mark.parametrize(
     ("skill", "lower", "verdict"),
-    [(BETTER, False, "confirmed"), ({"none": 0.8, "joint": 0.2}, False, "refuted"), (BETTER, True, "refuted"),
-     ({"none": 0.5, "joint": 0.52}, False, "undecided")],
-)  # fmt: skip
+    [(BETTER, False, "confirmed"), (WORSE, False, "refuted"), (BETTER, True, "refuted"), (EQUAL, False, "undecided")],
+)
 def test_a_verdict_follows_the_direction_that_was_claimed(root, skill, lower, verdict):
     claim = {"metric": "f1_macro", "better": "joint", "than": "none", "lower": lower}
     found = measured_of(root, runs(root, skill), claims=[claim]).claims[0]
@@ -109,8 +108,7 @@ def test_a_verdict_follows_the_direction_that_was_claimed(root, skill, lower, ve
 
 @pytest.mark.parametrize(
     ("skill", "lower", "verdict"),
-    [({"none": 0.5, "joint": 0.5}, False, "confirmed"), ({"none": 0.8, "joint": 0.2}, False, "refuted"),
-     ({"none": 0.5, "joint": 0.5}, True, "confirmed"), ({"none": 0.2, "joint": 0.8}, True, "refuted"),
+    [(EQUAL, False, "confirmed"), (WORSE, False, "refuted"), (EQUAL, True, "confirmed"), (BETTER, True, "refuted"),
      ({"none": 0.8, "joint": 0.65}, False, "undecided")],
 )  # fmt: skip
 def test_a_claim_with_a_margin_is_that_the_arm_is_not_worse_by_so_much(root, skill, lower, verdict):
@@ -118,11 +116,6 @@ def test_a_claim_with_a_margin_is_that_the_arm_is_not_worse_by_so_much(root, ski
     found = measured_of(root, runs(root, skill, instances=400), claims=[claim], metrics=["f1_macro"]).claims[0]
     assert found.verdict == verdict
     assert f"F1 and e less than 15.0 points {'above' if lower else 'below'} no filter in F1 0.7/0.3, mean" in found.sentence
-
-
-def test_no_paper_states_a_margin():
-    with pytest.raises(ValueError, match="not an ordering that a paper's table states"):
-        experiment(claims=[{"metric": "f1_macro", "better": "joint", "than": "none", "margin": 0.1, "paper": True}])
 
 
 def test_a_claim_in_mean_f1_tells_the_papers_pooled_f1_beside_ours(root):
@@ -141,19 +134,16 @@ def test_fewer_than_three_seeds_decide_nothing_however_large_the_difference(root
     assert {ordering(row) for row in results.differences} <= {None, "same direction", "no difference", "other direction"}
 
 
-def test_a_claim_says_what_it_is_about_and_with_a_margin_nothing_that_its_correction_denies(equal):
+def test_an_undecided_claim_says_what_would_have_been_found_and_with_a_margin_nothing_that_its_correction_denies(equal):
     without, within = equal.claims
     assert (within.verdict, "below no filter in F1 0.7/0.3, mean (no worse): " in within.sentence) == ("undecided", True)
     assert "unlikely" not in within.sentence
     assert "a difference of 5 points or more is unlikely" in without.sentence
-
-
-def test_an_undecided_claim_says_what_would_have_been_found_at_the_level_that_the_correction_leaves(equal):
     (row,) = equal.differences
     seen = f"{100 * row.detectable(len(equal.claims)):.1f}"
     assert row.detectable() < row.detectable(len(equal.claims)) < 0.1
     assert f"a true difference of {seen} points would probably be found" in equal.claims[0].sentence
-    assert f"| 3 | 1000 | {seen} |" in page(equal, TRAINED).render("md")
+    assert f"| 3 | 600 | {seen} |" in page(equal, TRAINED).render("md")
 
 
 def test_seconds_and_what_the_paper_does_not_print_are_no_orderings(root):
@@ -178,15 +168,12 @@ def test_p_is_corrected_over_the_claims(root):
     assert among.p_holm == pytest.approx(3 * among.p) or among.p_holm == pytest.approx(2 * among.p)
 
 
-def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them(root, better):
+def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them_and_what_prints_as_zero_is_none(root, better):
     found = {row.metric: ordering(row) for row in better.differences if ordering(row)}
     assert found == {"file_micro_f1": "holds", "efficiency": "no difference"}
     assert better.summary.endswith("Of 2 orderings in the paper's table: 1 holds; 1 shows no difference that would be printed.")
-    reverse = measured_of(root, runs(root, {"none": 0.8, "joint": 0.2}))
+    reverse = measured_of(root, runs(root, WORSE))
     assert {ordering(row) for row in reverse.differences if row.metric == "file_micro_f1"} == {"reversed"}
-
-
-def test_a_difference_that_prints_as_zero_is_no_ordering(better):
     (row,) = [row for row in better.differences if row.metric == "file_micro_f1"]
     assert ordering(row.model_copy(update={"estimate": 0.0004, "p_holm": 0.9})) == "no difference"
     assert ordering(row.model_copy(update={"estimate": 0.0006, "p_holm": 0.9})) == "same direction"
@@ -246,9 +233,7 @@ def test_an_arm_is_recorded_with_every_param_that_some_arm_sets(tmp_path):
     assert varied(compared, run(tmp_path, "joint", 0, 0.5), params) == {
         "grpo.steps": 3, "select.min_efficiency": params.select.min_efficiency, "select.min_f1": 0.4
     }  # fmt: skip
-
-
-def test_an_arm_is_recorded_with_params_that_usually_go_unsaid(tmp_path):
+    # and with params that usually go unsaid
     shown = {"agent.pre_search": "ranker", "evaluate.agent": {"max_turns": 2}}
     compared = experiment(arms={"none": {}, "joint": {"set": shown}}, paper=None)
     assert varied(compared, run(tmp_path, "joint", 0, 0.5), Params()) == shown
@@ -287,6 +272,8 @@ def test_errored_episodes_are_counted_and_in_no_figure(root):
 
 
 def test_wrong_names_are_said_in_one_line(root):
+    with pytest.raises(ValueError, match="not an ordering that a paper's table states"):
+        experiment(claims=[{"metric": "f1_macro", "better": "joint", "than": "none", "margin": 0.1, "paper": True}])
     made = runs(root, BETTER)
     with pytest.raises(ConfigError, match="no metric 'f2'"):
         measured_of(root, made, metrics=["f2", "f1_macro"])
@@ -318,16 +305,13 @@ def test_results_name_the_scores_they_are_made_of(root):
     assert scores_digest(made) != scores_digest(made[1:])
 
 
-def test_the_page_over_all_experiments_is_written_from_what_they_wrote(root):
+def test_the_page_over_all_experiments_is_written_from_what_they_wrote_with_every_claim(root, better):
     write_results(experiment(), runs(root, BETTER), root / "experiments/filtering", root)
     (root / "experiments/filtering/experiment.yaml").touch()
     write_json(root / "experiments/evidence/results.json", {"of": "another page"})
     page = write_overview(root / "experiments")
     assert page == root / "experiments/RESULTS.md"
     assert "[filtering](filtering/RESULTS.md)" in page.read_text()
-
-
-def test_the_page_over_all_experiments_lists_what_came_out_and_every_claim(root, better):
     page = overview([better, measured_of(root, runs(root, {"none": 0.5}), name="other", title="a|b")])
     assert "[filtering](filtering/RESULTS.md)" in page
     assert "[other](other/RESULTS.md), 3 runs missing" in page

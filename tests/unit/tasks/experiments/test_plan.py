@@ -51,11 +51,6 @@ def test_an_arm_equal_to_the_params_uses_the_main_pipeline():
     assert row.curves == {"sft": MAIN["sft.curve"]}
 
 
-def test_no_seeds_are_all_seeds():
-    found = experiment(joint={})
-    assert plan(found, PARAMS, []) == plan(found, PARAMS) == plan(found, PARAMS, found.seeds)
-
-
 def test_an_arm_runs_what_it_changes_and_what_builds_on_that():
     row = planned(none={"set": {"select.min_f1": 0.0}})["none"]
     own = {stage: node for stage, node in row.nodes.items() if node.id}
@@ -67,12 +62,9 @@ def test_an_arm_runs_what_it_changes_and_what_builds_on_that():
     assert row.scores == own["evaluate"].folder / "scores.jsonl"
 
 
-def test_an_agent_that_only_evaluates_otherwise_trains_nothing():
+def test_an_agent_that_evaluates_otherwise_or_a_localizer_that_asks_the_trained_model_trains_nothing():
     row = planned(short={"set": {"evaluate.agent": {"max_turns": 2}}})["short"]
     assert [stage for stage, node in row.nodes.items() if node.id] == ["evaluate"]
-
-
-def test_a_localizer_that_asks_the_trained_model_only_evaluates():
     row = planned(asked={"checkpoint": "sft", "localizer": "cosil"})["asked"]
     (evaluate,) = (node for node in row.nodes.values() if node.id)
     assert evaluate.params.evaluate.cells == {"sft": Subject(localizer="cosil", checkpoint="sft")}
@@ -95,9 +87,11 @@ def test_reinforcing_the_base_model_is_a_run_without_sft():
     assert row.trajectories == row.nodes["evaluate"].folder / "cells/sft+rl/trajectories.jsonl"
 
 
-def test_the_same_run_is_the_same_node_however_it_is_said():
+def test_the_same_run_is_the_same_node_however_it_is_said_and_no_seeds_are_all_seeds():
     said = planned(a={"set": {"select.min_f1": 0}}, b={"set": {"select.min_f1": 0.0, "grpo.steps": 3}})
     assert said["a"].nodes == said["b"].nodes
+    found = experiment(joint={})
+    assert plan(found, PARAMS, []) == plan(found, PARAMS) == plan(found, PARAMS, found.seeds)
 
 
 def test_the_untrained_model_depends_on_no_training():
@@ -177,20 +171,12 @@ def test_the_main_evaluation_brings_the_stages_it_needs():
     assert {"sft", "grpo"} <= {task.name for task in tasks if task.target == task.name}
 
 
-@given(st.sets(st.sampled_from(["mine", "split", "select-451b9dbc", "evaluate"])))
-def test_runs_that_build_on_a_changed_run_are_stale(changed):
-    found = with_dependents(TASKS, changed)
-    assert changed & {task.name for task in TASKS} <= found
-    for task in TASKS:
-        assert (task.name in found) == (task.name in changed or bool(found & set(task.needs)))
-
-
-TASKS = []
-
-
-@pytest.fixture(autouse=True, scope="module")
-def some_jobs():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        found = load_experiment("filtering")
-        TASKS[:] = tasks_of([(found, plan(found, PARAMS, [0, 1]))], PARAMS)
+def test_runs_that_build_on_a_changed_run_are_stale():
+    found = load_experiment("filtering")
+    tasks = tasks_of([(found, plan(found, PARAMS, [0, 1]))], PARAMS)
+    own = next(task.name for task in tasks if task.name.startswith("select-"))
+    for changed in (set(), {"mine"}, {"split", own}, {own}, {"evaluate"}):
+        stale = with_dependents(tasks, changed)
+        assert changed & {task.name for task in tasks} <= stale
+        for task in tasks:
+            assert (task.name in stale) == (task.name in changed or bool(stale & set(task.needs)))

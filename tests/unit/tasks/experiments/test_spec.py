@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fusesearch.core.config import Params
 from fusesearch.core.errors import ConfigError
-from fusesearch.core.overrides import override
+from fusesearch.core.overrides import flat_params, override
 from tasks.experiments.spec import experiment_names, load_experiment
 
 FILTERING = {
@@ -81,12 +81,5 @@ def test_overrides_change_what_they_name_and_nothing_else(f1, steps, calls):
     changes = {"select.min_f1": f1, "grpo.steps": steps, "synthesize.calls_per_turn": list(calls)}
     changed = override(Params(), changes, "test")
     assert (changed.select.min_f1, changed.grpo.steps, changed.synthesize.calls_per_turn) == (f1, steps, calls)
-    back = {key: override_value(Params(), key) for key in changes}
+    back = {key: flat_params(Params())[key] for key in changes}
     assert override(changed, back, "test") == Params()
-
-
-def override_value(params, key):
-    value = params.model_dump(mode="json")
-    for part in key.split("."):
-        value = value[part]
-    return value

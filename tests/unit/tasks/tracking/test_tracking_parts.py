@@ -18,15 +18,10 @@ from tests.fakes.local_server import LocalServer, by
 _WORDS = st.text(st.characters(categories=("L", "N")), min_size=1)
 
 
-@given(_WORDS, _WORDS)
-def test_a_password_is_never_shown(user, secret):
-    assert without_passwords(f"postgresql://{user}:{secret}@db:5432/mlflow") == f"postgresql://{user}@db:5432/mlflow"
-    assert without_passwords("http://127.0.0.1:5000") == "http://127.0.0.1:5000"
-
-
 @given(_WORDS, st.text(st.characters(categories=("L", "N", "P"), exclude_characters="/?"), min_size=1))
 def test_no_password_is_in_what_an_error_quotes(user, secret):
     assert without_passwords(f"to http://{user}:{secret}@mlflow/api failed") == f"to http://{user}@mlflow/api failed"
+    assert without_passwords(f"postgresql://{user}:{secret}@db:5432/mlflow") == f"postgresql://{user}@db:5432/mlflow"
     assert without_passwords("no http://mlflow:5000/x@y here") == "no http://mlflow:5000/x@y here"
 
 

@@ -10,6 +10,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from fusesearch.agents.questions import ask
 from fusesearch.core.schema import Expected
@@ -23,31 +24,16 @@ PER_FAMILY = 60
 
 
 @dataclass(frozen=True)
-class Literal:
-    """A default that the snapshot gets another of: its node, and the function and parameter that show it."""
-
-    path: str
-    node: ast.expr
-    name: str
-    parameter: str
-
-
-@dataclass(frozen=True)
 class Question:
-    """A question with its truth. ``literal`` is set if its truth is a value, which the altered snapshot changes."""
+    """A question with its truth about ``definition``.
+
+    ``literal`` is set if the truth is a value: the node of the default that the altered snapshot has another of.
+    """
 
     text: str
     expected: Expected
-    literal: Literal | None = None
-
-
-@dataclass(frozen=True)
-class Public:
-    """What a user calls a definition, and the last part of that name."""
-
-    name: str
-    attribute: str
     definition: Definition
+    literal: ast.expr | None = None
 
 
 @dataclass
@@ -76,38 +62,38 @@ class Asker:
 
     def default(self) -> Iterator[Question]:
         """Defaults of parameters of public functions; the altered module has to show them when it runs."""
-        for public in self.publics:
-            definition, node = public.definition, public.definition.node
-            if not isinstance(node, FunctionNode):
+        for name, definition in self.publics:
+            if not isinstance(definition.node, FunctionNode):
                 continue
-            positional = [*node.args.posonlyargs, *node.args.args]
-            pairs = [*zip(positional[len(positional) - len(node.args.defaults) :], node.args.defaults, strict=True),
-                     *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)]  # fmt: skip
+            arguments = definition.node.args
+            positional = [*arguments.posonlyargs, *arguments.args]
+            pairs = [*zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True),
+                     *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]  # fmt: skip
             for argument, default in pairs:
                 value = _literal(default) if default is not None else None
                 if value is None or default is None:
                     continue
-                hops = len(definition.chain) if self._ambiguous(public) else 1
-                literal = Literal(definition.path, default, definition.name, argument.arg)
-                names = {"parameter": argument.arg}
-                yield self._question("default", public, repr(value), default.lineno, hops, argument.arg, literal, names)
+                hops = len(definition.chain) if self._ambiguous(definition) else 1
+                truth = {"family": "default", "kind": "value", "values": [repr(value)], "hops": hops, "subject": argument.arg}
+                yield self._question(name, definition, truth, default, parameter=argument.arg)
 
     def exported(self) -> Iterator[Question]:
         """The file and name behind a public name that is imported from elsewhere."""
-        for public in self.publics:
-            definition = public.definition
+        for name, definition in self.publics:
             if len(definition.chain) < 2 or not isinstance(definition.node, FunctionNode | ast.ClassDef):
                 continue
-            stem = definition.path.rpartition("/")[2].removesuffix(".py").strip("_")
-            if stem.casefold() in public.attribute.casefold() or public.attribute.casefold() in stem.casefold():
+            attribute = name.rpartition(".")[2]
+            stem = definition.path.rpartition("/")[2].removesuffix(".py").strip("_").casefold()
+            if stem in attribute.casefold() or attribute.casefold() in stem:
                 self.dropped["exported", "the name says the file"] += 1
                 continue
-            hops = len(definition.chain) if self._ambiguous(public) or definition.name != public.attribute else 1
-            yield self._question("exported", public, definition.entity, definition.node.lineno, hops, public.attribute)
+            hops = len(definition.chain) if self._ambiguous(definition) or definition.name != attribute else 1
+            truth = {"family": "exported", "kind": "entity", "values": [definition.entity], "hops": hops, "subject": attribute}
+            yield self._question(name, definition, truth)
 
-    def _publics(self) -> list[Public]:
-        """The best public name of each definition: that in the shortest module which defines, lists or, as a package, has it."""
-        best: dict[str, Public] = {}
+    def _publics(self) -> list[tuple[str, Definition]]:
+        """Definitions with their best public names: of the shortest module which defines, lists or, as a package, has it."""
+        best: dict[str, tuple[str, Definition]] = {}
         for module in sorted(self.program.paths, key=lambda name: (name.count("."), name)):
             path = self.program.paths[module]
             if any(part.startswith("_") for part in module.split(".")):
@@ -118,23 +104,20 @@ class Asker:
             for name in sorted({*bound, *from_stars}):
                 definition = None if name.startswith("_") else self.program.follow(module, name)
                 if definition and (definition.path == path or name in listed or path.endswith("__init__.py")):
-                    best.setdefault(definition.entity, Public(f"{module}.{name}", name, definition))
+                    best.setdefault(definition.entity, (f"{module}.{name}", definition))
         return list(best.values())
 
-    def _ambiguous(self, public: Public) -> bool:
+    def _ambiguous(self, definition: Definition) -> bool:
         """Whether a search for the definition finds others of its name, too."""
-        return self.defined[public.definition.name] > 1
+        return self.defined[definition.name] > 1
 
     def _question(
-        self, family: str, public: Public, value: str, line: int, hops: int, subject: str,
-        literal: Literal | None = None, names: dict[str, str] | None = None,
-    ) -> Question:  # fmt: skip
-        path, names = public.definition.path, names or {}
-        kind = "value" if literal else "entity"
-        evidence = [f"{path}:{self.corpus.committed(path).line(line)}"]
-        expected = {"family": family, "kind": kind, "values": [value], "evidence": evidence, "hops": hops, "subject": subject}
-        draw = digest(self.seed, family, public.name, *names.values())
-        return Question(ask(family, draw, name=public.name, **names), Expected.model_validate(expected), literal)
+        self, name: str, definition: Definition, truth: dict[str, Any], literal: ast.expr | None = None, **names: str
+    ) -> Question:
+        line = (literal or definition.node).lineno
+        evidence = [f"{definition.path}:{self.corpus.committed(definition.path).line(line)}"]
+        text = ask(truth["family"], digest(self.seed, truth["family"], name, *names.values()), name=name, **names)
+        return Question(text, Expected.model_validate({**truth, "evidence": evidence}), definition, literal)
 
 
 def _defined_names(tree: ast.Module) -> Iterator[str]:

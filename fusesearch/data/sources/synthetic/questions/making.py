@@ -15,7 +15,7 @@ from fusesearch.agents.answers import share_right
 from fusesearch.agents.questions import default_pattern, read_back
 from fusesearch.core.schema import Expected
 from fusesearch.data.sources.synthetic.corpus import Corpus, digest, shortened
-from fusesearch.data.sources.synthetic.questions.families import Asker, Literal, Question
+from fusesearch.data.sources.synthetic.questions.families import Asker, Question
 from fusesearch.data.sources.synthetic.questions.runtime import altered_values
 from fusesearch.data.sources.synthetic.sandbox import Sandbox
 
@@ -37,18 +37,14 @@ def make_questions(corpus: Corpus, seed: int, sandbox: Sandbox, keep: int) -> As
     """At most ``keep`` questions, families taking turns; no more than half of ``keep`` need one look-up at most."""
     asker = Asker(corpus, seed)
     found = asker.questions()
-    with_literal = [(question, question.literal) for group in found.values() for question in group if question.literal]
-    altered, texts = alter(asker, with_literal, sandbox)
+    altered, texts = alter(asker, [question for group in found.values() for question in group if question.literal], sandbox)
     files = {path: shortened(text).text for path, text in texts.items()}
     plain = {file.path: corpus.committed(file.path).text for file in corpus.files}
-    groups = {family: [question for question in group if not question.literal] for family, group in found.items()}
-    for question in altered:
-        groups[question.expected.family].append(question)
-    for family, group in groups.items():
-        snapshots = [{**plain, **files} if question.literal else plain for question in group]
-        groups[family] = list(
-            _mixed([_searched(question, snapshot) for question, snapshot in zip(group, snapshots, strict=True)])
-        )
+    groups: dict[str, list[Question]] = {}
+    for family, group in found.items():
+        certain = [_searched(question, plain) for question in group if not question.literal]
+        changed = [_searched(question, {**plain, **files}) for question in altered if question.expected.family == family]
+        groups[family] = list(_mixed([*certain, *changed]))
     kept = _balanced([question for turn in zip_longest(*groups.values()) for question in turn if question], keep)
     table = {
         "kept": dict(Counter(question.expected.family for question in kept)),
@@ -110,27 +106,27 @@ WORDS = (
 SECONDS = 60.0
 
 
-def alter(asker: Asker, found: Sequence[tuple[Question, Literal]], sandbox: Sandbox) -> tuple[list[Question], dict[str, str]]:
+def alter(asker: Asker, found: Sequence[Question], sandbox: Sandbox) -> tuple[list[Question], dict[str, str]]:
     """The questions with their new truths, and the altered texts by path.
 
     A module that does not run with its new literals keeps its own, and its questions are dropped, as is a question whose new
     literal the running module does not show.
     """
-    by_path: dict[str, list[tuple[Question, Literal]]] = defaultdict(list)
-    for question, literal in found:
-        by_path[literal.path].append((question, literal))
+    by_path: dict[str, list[Question]] = defaultdict(list)
+    for question in found:
+        by_path[question.definition.path].append(question)
     kept: list[Question] = []
     texts: dict[str, str] = {}
     for path, asked in by_path.items():
-        new = {(literal.name, literal.parameter): _other(question.expected, asker.seed) for question, literal in asked}
-        text = _exchanged(asker.corpus, path, {literal.node: new[literal.name, literal.parameter] for _, literal in asked})
+        shown = [(question.definition.name, question.expected.subject) for question in asked]
+        new = dict(zip(shown, (_other(question.expected, asker.seed) for question in asked), strict=True))
+        text = _exchanged(asker.corpus, path, {q.literal: new[key] for q, key in zip(asked, shown, strict=True) if q.literal})
         runs = altered_values(asker.corpus, asker.program.modules[path], path, text, list(new), sandbox, SECONDS)
-        for question, literal in asked:
-            value = new[literal.name, literal.parameter]
-            if runs.get((literal.name, literal.parameter)) != value:
+        for question, key in zip(asked, shown, strict=True):
+            if runs.get(key) != new[key]:
                 asker.dropped[question.expected.family, "altered module does not show it"] += 1
                 continue
-            change = {"values": [value], "original": question.expected.values[0]}
+            change = {"values": [new[key]], "original": question.expected.values[0]}
             kept.append(replace(question, expected=question.expected.model_copy(update=change)))
             texts[path] = text
     return kept, texts
