@@ -192,7 +192,8 @@ def grpo_steps(machine: Machine, model: Any, tokenizer: Any, params: Params, len
         rollouts = grpo.Rollouts(lambda ids, trainer: batch)
         out = machine.folder / "grpo"
         out.mkdir(exist_ok=True)
-        trainer = grpo._trainer(episodes, model, tokenizer, rollouts, None, out, lambda row: None, None)
+        run = grpo.Run(episodes, model, tokenizer, rollouts, None, out / "log.jsonl", lambda row: None)
+        trainer = grpo._trainer(run)
         trainer.use_vllm, trainer._last_loaded_step = True, -1
         trainer.vllm_generation = SimpleNamespace(sync_weights=lambda: None)
         sft.run_training(trainer, out)

@@ -14,13 +14,17 @@ from fusesearch.reporting.table import ABSENT, MINUS, Row, Table
 
 HEADINGS = {f"{level}_recall@{k}": f"{level} R@{k}" for level in ("file", "function") for k in (1, 5)}
 UNSEEN = "Repositories that nobody looked at"
+FINISHED_FIRST = tuple(
+    f"SWE-bench {name}{part}"
+    for name in ("Verified", "Lite")
+    for part in ("", ", by repository", ", confidence", ", together with models")
+)
 FINISHED = (
     "Loc-Bench", "Other languages: Multi-SWE-bench", "With the lexicon", "Confidence on real issues",
     "Public histories, before and after", "The same issue in other words", "How the rule of fusion was chosen",
     "What it was trained on", "What the features are worth", "Fifteen misses, read",
 )  # fmt: skip
-"""Sections whose tables are in ``text.md``: their programs are in git at revision 38194f9 or before."""
-TITLES = {"verified": "SWE-bench Verified", "lite": "SWE-bench Lite"}
+"""Sections whose tables are in ``text.md``: their programs are in git, at the tag before-say-no or before."""
 
 
 def results_page(results: Mapping[str, Any], texts: Mapping[str, Sequence[str]]) -> str:
@@ -33,20 +37,16 @@ def results_page(results: Mapping[str, Any], texts: Mapping[str, Sequence[str]])
             filled.append(Section(title, list(texts.get(title, ())), shown))
 
     add("What this is")
-    for name, found in results["sets"].items():
-        title = TITLES.get(name, name)
-        add(title, _systems(found), _differences(found["differences"]))
-        add(f"{title}, by repository", _records(found["repositories"]))
-        add(f"{title}, confidence", *_calibration(found["calibration"]))
-        add(f"{title}, together with models", *_together(found["together"]))
+    for title in FINISHED_FIRST:
+        add(title)
     add(UNSEEN)
-    for name, found in results.get("unseen", {"sets": {}})["sets"].items():
+    for name, found in results["unseen"]["sets"].items():
         add(f"{UNSEEN}: {name}", _systems(found), _differences(found["differences"]))
         add(f"{UNSEEN}: {name}, by language and repository", _records(found["languages"]), _records(found["repositories"]))
         add(f"{UNSEEN}: {name}, confidence", *_calibration(found["calibration"]))
     for title in FINISHED:
         add(title)
-    add("What could not be had", _left_out(results["left_out"] | results.get("unseen", {"left_out": {}})["left_out"]))
+    add("What could not be had", _left_out(results["unseen"]["left_out"]))
     add("How it was measured")
     return Page("Evidence: localizers without a model on real issues", filled).render("md")
 
@@ -108,32 +108,6 @@ def _calibration(found: Mapping[str, Any]) -> list[Table]:
             f"and {percent(perfect['high'])} or more in one draw of twenty"
         )
     return [Table(caption, ["confidence", "issues", "stated, mean", "right"], rows)]
-
-
-def _together(found: Mapping[str, Any]) -> list[Table]:
-    gains = {"f1": "F1", **HEADINGS}
-    fusion = [
-        [row["system"], *(interval_cell(row[key]) for key in ("alone", "fused"))]
-        + [difference_cell(found) for found in (*(row["gain"][key] for key in gains), row["over ranker"])]
-        for row in found["fusion"]
-    ]
-    routing = [
-        [row["system"], str(row["sure"]), percent(row["saved"]), interval_cell(row["f1"])]
-        + [difference_cell(row["gain"][key]) for key in ("f1", "file_recall@1", "function_recall@1")]
-        for row in found["routing"]
-    ]
-    return [
-        Table(
-            "Released answers fused with the ranking; gains in points over the answers alone, at last over the ranker",
-            ["system", "F1, alone", "F1, fused", *(f"gain in {name}" for name in gains.values()), "F1 over the ranker"],
-            [*map(Row, fusion)],
-        ),
-        Table(
-            "The ranker alone from a confidence on, the released answer below it; differences in points from asking always",
-            ["system", "from", "answers saved, %", "F1", "F1, difference", "file R@1, difference", "function R@1, difference"],
-            [*map(Row, routing)],
-        ),
-    ]
 
 
 def _left_out(reasons: Mapping[str, str]) -> Table:

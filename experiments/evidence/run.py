@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,9 @@ import numpy as np
 import polars as pl
 
 from experiments.evidence.cases import in_order, language, read_cases
-from experiments.evidence.measures import (
-    RANKED,
-    READING,
-    best_readings,
-    by_group,
-    confidence_of,
-    differences,
-    table,
-    together,
-)
-from experiments.evidence.systems import System, free, released, scored
-from experiments.evidence.trainer import Floats, Settings, collect, folds_of, ranked, train, with_files
+from experiments.evidence.measures import RANKED, READING, best_readings, by_group, confidence_of, differences, table
+from experiments.evidence.systems import System, free, scored
+from experiments.evidence.trainer import Floats, collect, ranked, with_files
 from fusesearch.code.spans import FunctionSpan
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Answer, Instance, Score
@@ -39,67 +29,9 @@ Tables = dict[str, pl.DataFrame]
 RANKER, OWN = "ranker", "ranker, its own answer"
 ALONE = {"its sum set by hand": "prior", "its BM25 alone": "all"}
 """Single columns of the ranker as systems."""
-SHOWN = (RANKER, "bm25", "lexical", "CoSIL, 32B", "LocAgent, 32B")
+SHOWN = (RANKER, "bm25", "lexical")
 """Systems of the table by repository."""
-CONFIDENCE = 0.95
 UNCALIBRATED = {level: Model([], dict.fromkeys(GROUPS, (0.0, 1.0, 0.0)), 0.0) for level in COLUMNS}
-
-
-@dataclass(frozen=True)
-class Given:
-    """The files that the page is made from, and ``out``, where everything computed is kept."""
-
-    sets: Mapping[str, Path]
-    repos: Path
-    cosil: Path
-    also: Sequence[Path]
-    free: Sequence[str]
-    only: Sequence[str]
-    out: Path
-
-
-def evidence(given: Given, settings: Settings) -> dict[str, Any]:
-    """The figures of SWE-bench Verified and Lite."""
-    cases = read_cases({**given.sets, **{path.stem: path for path in given.also}}, given.repos, given.out)
-    store = SnapshotStore(given.out / "snapshots")
-    snapshots = partial(instance_snapshot, store, given.repos)
-    rows = [row for row in in_order(cases.rows.values()) if not given.only or row.repo in given.only]
-    real = collect(rows, snapshots, given.out / "features")
-    had = set(real["file"]["instance_id"])
-    evaluated = [
-        row for row in rows if any(row.instance_id in cases.sets[name] for name in given.sets) and row.instance_id in had
-    ]
-    ours = ranker(real, evaluated, settings) | {name: by_column(real, evaluated, name, column) for name, column in ALONE.items()}
-    ours |= {name: free(name, evaluated, snapshots, given.out) for name in given.free}
-    theirs = released(given.cosil, cases, given.repos, given.out)
-    sets = {name: [row for row in cases.of(name) if row.instance_id in had] for name in given.sets}
-    return {
-        "sets": {name: of_set(rows, ours | theirs[name]) for name, rows in sets.items()},
-        "left_out": cases.left_out,
-        "only": sorted(given.only),
-        "learned": {"issues": len(had), "repositories": sorted(set(real["file"]["repo"]))},
-    }
-
-
-def of_other_owners(table: pl.DataFrame, repos: Iterable[str]) -> pl.DataFrame:
-    """The rows of repositories whose owner has none of ``repos``: packages of one project have one owner."""
-    owners = sorted({repo.partition("/")[0] for repo in repos})
-    return table.filter(~pl.col("repo").str.split("/").list.first().is_in(owners))
-
-
-def ranker(real: Tables, evaluated: Sequence[Instance], settings: Settings) -> dict[str, System]:
-    """The ranker's list and its own answer; in parts of the repositories, each by rankers that saw none of its owners."""
-    rankings: dict[str, Ranking] = {}
-    names = {row.instance_id for row in evaluated}
-    tables = {level: rows.filter(pl.col("instance_id").is_in(names)) for level, rows in real.items()}
-    folds = {level: folds_of(rows, settings.folds) for level, rows in tables.items()}
-    for part in range(settings.folds):
-        inside = {level: rows.filter(folds[level] == part) for level, rows in tables.items()}
-        repos = set(inside["file"]["repo"])
-        rankers = train({level: of_other_owners(rows, repos) for level, rows in real.items()}, settings, 0, {})
-        models = {level: Model.of(rankers.document[level], columns) for level, columns in COLUMNS.items()}
-        rankings |= rankings_of(inside, rankers.scores(inside), models)
-    return systems_of(evaluated, rankings)
 
 
 def systems_of(rows: Sequence[Instance], rankings: Mapping[str, Ranking]) -> dict[str, System]:
@@ -157,15 +89,14 @@ def of_set(rows: Sequence[Instance], systems: Mapping[str, System]) -> dict[str,
     return {
         "table": rows_of_table,
         "readings": readings,
-        "differences": [row.model_dump(mode="json") for row in differences(here, RANKER, readings, CONFIDENCE)],
+        "differences": [row.model_dump(mode="json") for row in differences(here, RANKER, readings)],
         "repositories": by_group(here, names, "repository", {row.instance_id: row.repo for row in rows}),
         "languages": by_group(here, names, "language", {row.instance_id: language(row) for row in rows}),
         "calibration": confidence_of(here[RANKER]),
-        "together": together(here[RANKER], here[OWN], here),
     }
 
 
-def unseen(files: Sequence[Path], repos: Path, model: Path, others: Sequence[str], out: Path) -> dict[str, Any]:
+def evidence(files: Sequence[Path], repos: Path, model: Path, others: Sequence[str], out: Path) -> dict[str, Any]:
     """Figures by file, and the scores of every instance; ``others`` are localizers that ask no model.
 
     Nothing is trained here. Raises :class:`DataError` if ``model`` says that it learned from one of the repositories.
@@ -199,9 +130,10 @@ def unseen(files: Sequence[Path], repos: Path, model: Path, others: Sequence[str
 
 def rankings_by(models: Mapping[str, Model], tables: Tables) -> dict[str, Ranking]:
     """The rankings that the localizer makes with the models of a file."""
-    scores = {
-        level: np.array([models[level].score(row) for row in table.select(COLUMNS[level]).to_numpy().tolist()])
-        for level, table in tables.items()
-    }
+    scores: dict[str, Floats] = {}
+    for level, rows in tables.items():
+        # a model's file may name columns that are gone; its trees use none of them
+        columns = [pl.col(name) if name in rows.columns else pl.lit(0.0).alias(name) for name in models[level].columns]
+        scores[level] = np.array([models[level].score(row) for row in rows.select(columns).to_numpy().tolist()])
     scores["function"] = with_files(tables, scores, models["function"].file_share)
     return rankings_of(tables, scores, models)

@@ -1,25 +1,17 @@
-"""The systems of the table: localizers that ask no model, run here, and answers that other systems released."""
+"""The systems of the table: localizers that ask no model, run here."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
 
-from experiments.evidence.cases import Cases, in_order
-from experiments.evidence.released import FORMATS, Published, Snapshots, prediction
-from fusesearch.core.errors import DataError, RepositoryError
+from experiments.evidence.cases import in_order
 from fusesearch.core.schema import Instance, Score
-from fusesearch.core.storage import Journal
-from fusesearch.data.repositories import git_dir_of
 from fusesearch.evaluation.harness import Repositories, evaluate
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.registry import make_localizer
-from fusesearch.search.git import Git
 
 
 @dataclass(frozen=True)
@@ -40,41 +32,6 @@ class System:
         return replace(self, scores={key: self.scores[key] for key in instances})
 
 
-class Released(NamedTuple):
-    """A released run: its system and model, the format, and its file in CoSIL's repository for each set."""
-
-    system: str
-    model: str
-    format: str
-    files: Mapping[str, str]
-
-    @property
-    def name(self) -> str:
-        """What the table calls it."""
-        return f"{self.system}, {self.model}"
-
-
-_FOLDERS = {
-    "CoSIL": ("cosil", "afl/loc", "afl/afl"),
-    "Agentless": ("agentless", "agentless/agentless", "agentless/agentless"),
-    "OrcaLoca": ("cosil", "orcaloca/orca", "orcaloca/orcaloca"),
-    "LocAgent": ("cosil", "locagent/locagent", "locagent/locagent"),
-}
-RELEASED = [
-    Released(
-        system, f"{size}B", format_,
-        {
-            "verified": f"loc_to_patch_verified/{verified}_qwen_coder_{size}b_func.jsonl",
-            "lite": f"loc_to_patch/{lite}_qwen_coder_{size}b_func.jsonl",
-        },
-    )
-    for size in (32, 7)
-    for system, (format_, lite, verified) in _FOLDERS.items()
-]  # fmt: skip
-"""Runs with Qwen2.5-Coder that CoSIL's repository holds, on SWE-bench Verified and Lite."""
-SETS = ("verified", "lite")
-
-
 def scored(row: Instance, files: Sequence[str], functions: Sequence[str]) -> Score:
     """The score of a ranked answer."""
     assert row.truth is not None  # noqa: S101
@@ -92,49 +49,6 @@ def free(name: str, rows: Iterable[Instance], repositories: Repositories, out: P
     )
     found = {score.instance_id: score for score in done.scores}
     return System(name, found, [score.seconds for score in done.scores if score.seconds is not None])
-
-
-def released(cosil: Path, cases: Cases, repos: Path, out: Path) -> dict[str, dict[str, System]]:
-    """All released runs by set. What they name is looked up in the snapshots, each read once, and kept in ``out``."""
-    return {name: _released(name, cosil, cases, repos, out / f"released on {name}.jsonl") for name in cases.sets if name in SETS}
-
-
-def _released(name: str, cosil: Path, cases: Cases, repos: Path, path: Path) -> dict[str, System]:
-    given = {run.name: answers for run in RELEASED if (answers := _answers(run, name, cosil))}
-    with Snapshots(lambda repo: git_dir_of(repo, repos)) as snapshots, Journal(path, key="instance_id") as kept:
-        for row in in_order(cases.of(name)):
-            if row.instance_id not in kept:
-                snapshot = snapshots.at(row.repo, row.base_commit)
-                found = {
-                    run: prediction(answers[row.instance_id], snapshot).model_dump()
-                    for run, answers in given.items()
-                    if row.instance_id in answers
-                }
-                kept.append({"instance_id": row.instance_id, "answers": found})
-        rows = [(row, kept.rows[row.instance_id]["answers"]) for row in cases.of(name)]
-    return {
-        run: System(run, {row.instance_id: scored(row, **_lists(answers.get(run, {}))) for row, answers in rows}) for run in given
-    }
-
-
-def _answers(run: Released, name: str, cosil: Path) -> dict[str, Published]:
-    """The answers by instance; none where a clone lacks the file."""
-    try:
-        with Git(cosil) as git, TemporaryDirectory() as folder:
-            text = git.read("HEAD", run.files[name])
-            if text is None:
-                raise DataError(f"{cosil} holds no {run.files[name]}: name a clone of CoSIL's repository")
-            path = Path(folder, "answers.jsonl")
-            path.write_text(text, encoding="utf-8")
-            return {answer.instance_id: answer for answer in FORMATS[run.format](path)}
-    except (DataError, RepositoryError) as error:
-        print(f"left out: {run.name} on {name}: {error}", file=sys.stderr)
-        return {}
-
-
-def _lists(answer: Mapping[str, Any]) -> dict[str, list[str]]:
-    """An instance without an answer counts as one that names nothing."""
-    return {level: answer.get(level, []) for level in ("files", "functions")}
 
 
 READINGS: dict[str, Callable[[Score], tuple[list[str], list[str]]]] = {

@@ -18,12 +18,12 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from fusesearch.core.errors import DataError
-from fusesearch.core.schema import Instance
+from fusesearch.core.schema import Instance, Truth
 from fusesearch.core.text import flat_name
 from fusesearch.data.repositories import git_dir_of
 from fusesearch.data.sources import history
@@ -83,9 +83,6 @@ def _instances(repo: str, git_dir: Path, commits: list[history.Commit]) -> Itera
                 yield row.model_copy(update={"truth": truth})
 
 
-if TYPE_CHECKING:
-    from fusesearch.core.schema import Instance
-
 PER_HISTORY = 20
 """Most commits of a history that are learned from."""
 
@@ -141,7 +138,8 @@ def main(
     cases = read_cases({path.stem: path for path in [*(issues or []), *(judged or [])]}, repos, out)
     apart = {name for path in judged or [] for name in cases.sets[path.stem]}
     mined = [row for number, repo in enumerate(histories or []) for row in learned_from(repo, repos, number)]
-    own = [_of_code(row) for path in instances or [] for row in read_instances(path) if row.truth and not row.question]
+    given = (row for path in instances or [] for row in read_instances(path) if not row.question)
+    own = [row.model_copy(update={"truth": code_of(row.truth)}) for row in given if row.truth]
     barred = {row["instance_id"] for path in without or [] for row in read_rows(path)}
     rows = [row for row in [*in_order([*cases.rows.values(), *own]), *mined] if row.instance_id not in barred]
     tables = collect(rows, partial(instance_snapshot, SnapshotStore(out / "snapshots"), repos), out / "features")
@@ -160,14 +158,8 @@ def main(
     write_text(to, json.dumps(found.document, separators=(",", ":")) + "\n")
 
 
-def _of_code(row: Instance) -> Instance:
-    return row.model_copy(update={"truth": code_of(row.truth)})
-
-
 def learned_from(repo: str, repos: Path, number: int) -> list[Instance]:
     """The fixes of a history, and at the tree before its second one the texts without content, from the ``number``th on."""
-    from fusesearch.core.schema import Truth
-
     rows = fixes(repo, repos, PER_HISTORY)
     places = range(number * NOTHING_EACH, (number + 1) * NOTHING_EACH) if rows[1:] else ()
     about = {"provenance": {"source": "git", "text": "nothing"}, "truth": Truth(files=[], functions=[])}

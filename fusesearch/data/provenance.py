@@ -1,6 +1,7 @@
 """The keys of ``Instance.provenance`` that filter, split and data card read, whichever source wrote them.
 
-Every key is optional, and a value of the wrong type counts as missing: unknown provenance never drops a row.
+Every key is optional, and a value of the wrong type counts as missing: unknown provenance never drops a row. Sources may add
+others, which are kept; the filter adds ``leaks``, `file` or `function` if the issue names a modified one.
 """
 
 from __future__ import annotations
@@ -9,26 +10,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-KEYS = {
-    "source": "`synthetic`, `git`, `github` or `benchmark`",
-    "pull": "number of the pull request",
-    "issues": "issues it closes: numbers, or owner/name#number for those of other repositories",
-    "author": "who opened the pull request or wrote the commit",
-    "issue_author": "who wrote the issue",
-    "bot": "true if one of the authors is a program",
-    "merge_commit": "the commit that holds the fix",
-    "issue_created_at": "ISO date, or date and time",
-    "merged_at": "ISO date, or date and time",
-    "licence": "SPDX id of the repository's licence",
-    "language": "main language of the repository",
-    "fork_of": "owner/name of the repository it was forked from",
-    "renamed_from": "former owner/name",
-    "root_commit": "first commit of the repository, which forks and renamed copies share",
-    "hops": "synthetic: functions between the example and the fault",
-    "leaks": "set by the filter: `file` or `function` if the issue names a modified one",
-}
-"""All keys with their meaning. Sources may add others, which are kept."""
 
 _BOTS = re.compile(
     r".*\[bot\]|app/.*|.*[-_]bot|bot[-_].*|(dependabot|renovate|pre-commit-ci|pyup|greenkeeper|snyk|codecov|github-actions|imgbot"
@@ -44,18 +25,18 @@ class Provenance:
     ``issues`` are ``owner/name#number`` in lower case, as are repositories; dates are ``YYYY-MM-DD``.
     """
 
-    source: str = ""
-    pull: int | None = None
-    issues: tuple[str, ...] = ()
-    bot: bool = False
-    merge_commit: str = ""
-    created: str = ""
-    licence: str = ""
-    language: str = ""
-    fork_of: str = ""
-    renamed_from: str = ""
-    root_commit: str = ""
-    hops: int | None = None
+    source: str = ""  # `synthetic`, `git`, `github` or `benchmark`
+    pull: int | None = None  # number of the pull request
+    issues: tuple[str, ...] = ()  # those it closes; given as numbers, or owner/name#number for those of other repositories
+    bot: bool = False  # given as true if one of the authors is a program, or known by the names `author` and `issue_author`
+    merge_commit: str = ""  # the commit that holds the fix
+    created: str = ""  # given as `issue_created_at`, else `merged_at`: ISO date, or date and time
+    licence: str = ""  # SPDX id of the repository's licence
+    language: str = ""  # main language of the repository
+    fork_of: str = ""  # owner/name of the repository it was forked from
+    renamed_from: str = ""  # former owner/name
+    root_commit: str = ""  # first commit of the repository, which forks and renamed copies share
+    hops: int | None = None  # synthetic: functions between the example and the fault
 
 
 def read_provenance(repo: str, values: Mapping[str, Any]) -> Provenance:

@@ -1,5 +1,6 @@
 """What several integration tests need."""
 
+import json
 import os
 import shutil
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ from fusesearch.search.snapshots import SnapshotStore
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.git import committed, git
 from tests.fakes.tiny_student import tiny_student
+from tests.fakes.training import snapshots_in
 
 SEARCH = format_calls([("grep", {"pattern": "def prime", "output_mode": "content"})])
 ANSWER = format_answer(Answer(modify=[Location(path="a.py", function="prime")]))
@@ -130,6 +132,22 @@ def instances(tmp_path):
     ]
     write_instances(tmp_path / "rl.parquet", rows)
     return tmp_path / "rl.parquet"
+
+
+@pytest.fixture
+def reinforce(tmp_path, params, instances, base, monkeypatch):
+    """Runs GRPO on ``instances`` in the folder of a name, with changes of its section; returns the rows of its log."""
+    from fusesearch.training.grpo import train_grpo
+
+    monkeypatch.chdir(tmp_path)
+    snapshot = snapshots_in(tmp_path)
+
+    def run(name="out", given=params, pool=instances, on_log=lambda row: None, **changes):
+        section = given.grpo.model_copy(update=changes)
+        train_grpo(given, section, pool, base, snapshot, tmp_path / name, on_log=on_log)
+        return [json.loads(line) for line in (tmp_path / name / "log.jsonl").read_text().splitlines()]
+
+    return run
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The evidence table from end to end, over a small repository and a clone that releases answers as CoSIL's does."""
+"""The evidence table from end to end, over a small repository."""
 
 import json
 from pathlib import Path
@@ -9,8 +9,8 @@ import pytest
 from experiments.evidence.cases import Cases, read_cases
 from experiments.evidence.measures import best_readings, confidence_of, differences, table
 from experiments.evidence.page import results_page, texts_of
-from experiments.evidence.run import ALONE, OWN, RANKER, of_set, unseen
-from experiments.evidence.systems import RELEASED, System, free, released, scored
+from experiments.evidence.run import ALONE, OWN, RANKER, evidence, of_set
+from experiments.evidence.systems import System, free, scored
 from experiments.evidence.trainer import described
 from experiments.evidence.weights import fixes, main
 from fusesearch.core.errors import DataError
@@ -48,12 +48,6 @@ def root(tmp_path_factory) -> Path:
     elsewhere = {**rows[0], "instance_id": "p__q-1", "repo": "p/q"}
     (root / "verified.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, elsewhere]))
     (root / "lite.jsonl").write_text(json.dumps(rows[0]) + "\n")
-    answer = {
-        "instance_id": "o__n-1",
-        "found_files": ["bank.py", "shop.py"],
-        "found_related_locs": {"shop.py": ["function: total"]},
-    }
-    committed(root / "cosil", {path: json.dumps(answer) + "\n" for run in RELEASED for path in run.files.values()})
     return root
 
 
@@ -73,19 +67,22 @@ def test_an_instance_of_two_sets_is_there_once_and_what_cannot_be_had_says_why(c
 def test_systems_are_scored_on_the_same_instances_under_one_rule(cases, root):
     snapshots = snapshots_in(root)
     systems = {"bm25": free("bm25", cases.of("verified"), snapshots, root / "out")}
-    systems |= released(root / "cosil", cases, root / "repos", root / "out")["verified"]
+    answers = {"o__n-1": (["bank.py", "shop.py"], ["shop.py::total"]), "o__n-2": ([], [])}
+    systems["theirs"] = System(
+        "theirs", {row.instance_id: scored(row, *answers[row.instance_id]) for row in cases.of("verified")}
+    )
     rows = {row["system"]: row for row in table(systems)}
     assert rows["bm25"]["file_recall@1"]["estimate"] == 1
     assert rows["bm25"]["seconds"]["median"] > 0
-    cosil = rows["CoSIL, 32B"]
-    assert (cosil["file_recall@1"]["estimate"], cosil["file_recall@5"]["estimate"]) == (0, 0.5)
-    assert cosil["function_recall@1"]["estimate"] == 0.5
-    assert cosil["f1 first of each"]["estimate"] == pytest.approx(0.3 * 2 / 3)  # no file is right; the second has no answer
-    assert cosil["f1 first function"]["estimate"] == pytest.approx(0.7 * 2 / 3 + 0.3 * 2 / 3)
-    assert cosil["f1 all"]["estimate"] == pytest.approx(0.7 * 0.5 + 0.3 * 2 / 3)
+    theirs = rows["theirs"]
+    assert (theirs["file_recall@1"]["estimate"], theirs["file_recall@5"]["estimate"]) == (0, 0.5)
+    assert theirs["function_recall@1"]["estimate"] == 0.5
+    assert theirs["f1 first of each"]["estimate"] == pytest.approx(0.3 * 2 / 3)  # no file is right; the second has no answer
+    assert theirs["f1 first function"]["estimate"] == pytest.approx(0.7 * 2 / 3 + 0.3 * 2 / 3)
+    assert theirs["f1 all"]["estimate"] == pytest.approx(0.7 * 0.5 + 0.3 * 2 / 3)
     readings = best_readings(table(systems))
-    assert readings["CoSIL, 32B"] == "first function"
-    against = {row.metric: row for row in differences(systems, "bm25", readings, 0.95) if row.second == "CoSIL, 32B"}
+    assert readings["theirs"] == "first function"
+    against = {row.metric: row for row in differences(systems, "bm25", readings) if row.second == "theirs"}
     assert (against["file_recall@5"].estimate, against["file_recall@5"].instances) == (0.5, 2)
 
 
@@ -101,7 +98,7 @@ def test_the_page_has_the_text_of_its_sections_and_tables_of_the_figures(cases, 
     ours = {name: {row.instance_id: scored(row, row.truth.files, row.truth.functions) for row in rows} for name in (RANKER, OWN)}
     systems = {name: System(name, scores, confidence=dict.fromkeys(scores, 0.9)) for name, scores in ours.items()}
     systems["bad"] = System("bad", {row.instance_id: scored(row, ["README"], []) for row in rows}, [0.5, 0.7])
-    results = {"sets": {"verified": of_set(rows, systems)}, "left_out": cases.left_out}
+    results = {"unseen": {"sets": {"python": of_set(rows, systems)}, "left_out": cases.left_out}}
     (tmp_path / "text.md").write_text("## SWE-bench Verified\n\nWhat it\nsays.\n\n## How it was measured\n\nSo.")
     page = results_page(results, texts_of(tmp_path))
     assert "## SWE-bench Verified\n\nWhat it says.\n" in page
@@ -125,20 +122,20 @@ def test_repositories_that_nobody_looked_at_are_scored_with_a_finished_model_fil
         }  # fmt: skip
         (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
     files = [tmp_path / "python.jsonl", tmp_path / "rust.jsonl"]
-    found = unseen(files, tmp_path / "repos", WEIGHTS, ["bm25"], tmp_path / "out")
+    found = evidence(files, tmp_path / "repos", WEIGHTS, ["bm25"], tmp_path / "out")
     rust = found["sets"]["rust"]
     assert [row["system"] for row in rust["table"]] == [RANKER, OWN, *ALONE, "bm25"]
     assert [(row["language"], row["instances"]) for row in rust["languages"]] == [("rust", 1)]
     assert {row["second"] for row in rust["differences"]} == {OWN, *ALONE, "bm25"}
     assert {row["instance_id"]: row["language"] for row in found["instances"]} == {"u__n-python": "python", "u__n-rust": "rust"}
     assert all(row["bm25"]["file_recall@5"] == 1 for row in found["instances"])
-    page = results_page({"sets": {}, "left_out": {}, "unseen": found}, {})
+    page = results_page({"unseen": found}, {})
     assert "## Repositories that nobody looked at: rust, by language and repository\n" in page
     learned = json.loads(WEIGHTS.read_text())
     learned["provenance"]["repositories"] = {"u/n": 1}
     (tmp_path / "weights.json").write_text(json.dumps(learned))
     with pytest.raises(DataError, match="was trained on u/n"):
-        unseen(files, tmp_path / "repos", tmp_path / "weights.json", [], tmp_path / "out")
+        evidence(files, tmp_path / "repos", tmp_path / "weights.json", [], tmp_path / "out")
 
 
 def test_fixes_are_commits_that_describe_a_bug_and_modify_a_function(tmp_path):

@@ -65,7 +65,7 @@ def mine(clone, tmp_path, **changes):
     return {row.provenance["merge_commit"]: row for row in mined.instances}, mined.table
 
 
-def test_squashes_and_merges_that_close_an_issue_are_pairs(clone, tmp_path):
+def test_squashes_and_merges_that_close_an_issue_are_pairs_with_their_repository_for_later_stages(clone, tmp_path):
     rows, table = mine(clone, tmp_path)
     _, ids = clone
     assert set(rows) == {ids["squash"], ids["merge"]}
@@ -78,13 +78,7 @@ def test_squashes_and_merges_that_close_an_issue_are_pairs(clone, tmp_path):
     assert "tests/" not in merge.patch
     assert "tests/test_b.py" in merge.test_patch
     assert table["dropped"] == {"no_issue": 1, "issue_unknown": 1, "issue_younger": 1, "no_change": 1, "large_patch": 0}
-
-
-def test_repositories_of_pairs_are_put_where_stages_read_them(clone, tmp_path):
-    mine(clone, tmp_path)
-    git_dir = tmp_path / "repos" / "team__tool.git"
-    assert git(git_dir, "cat-file", "-t", clone[1]["first"]) == "commit"
-    assert git(git_dir, "show", f"{clone[1]['first']}:a.py") == "f = 1"
+    assert git(tmp_path / "repos" / "team__tool.git", "show", f"{ids['first']}:a.py") == "f = 1"
 
 
 def test_notes_tell_issues_too(clone, tmp_path):

@@ -13,7 +13,7 @@ from fusesearch.core.schema import Instance
 from fusesearch.core.storage import INSTANCE_COLUMNS, count_rows, iter_instances, read_instances, write_instances
 from fusesearch.data.filtering import RULES, drop_table, filter_pairs, filter_table
 from fusesearch.data.repositories import Repositories
-from fusesearch.data.sources.synthetic.git_writer import Change, write_repository
+from fusesearch.data.sources.synthetic.git_writer import write_repository
 from fusesearch.data.splitting import TableSplit
 from tests.fakes.git import committed, git
 
@@ -23,8 +23,8 @@ ISSUE = "The result of the whole computation is off by one whenever the input is
 
 @pytest.fixture
 def commit(tmp_path):
-    change = Change("fault", {"m.py": b"def f():\n    return 1\n"})
-    written = write_repository(tmp_path / "repos/o__n.git", {"m.py": b"def f():\n    return 2\n"}, [change], "x")
+    change = {"fault": {"m.py": b"def f():\n    return 1\n"}}
+    written = write_repository(tmp_path / "repos/o__n.git", {"m.py": b"def f():\n    return 2\n"}, change, "x")
     return written["fault"][0]
 
 
@@ -85,7 +85,7 @@ def test_tables_are_written_in_parts_and_read_back_in_order(tmp_path, monkeypatc
 def test_a_clone_that_holds_a_benchmarks_commit_is_its_repository_under_any_name(tmp_path, commit):
     bench = Instance(instance_id="b", repo="bench/project", base_commit=commit, problem_statement="another", patch="")
     (tmp_path / "bench.jsonl").write_text(bench.model_dump_json())
-    write_repository(tmp_path / "repos/q__r.git", {"x.py": b"x = 1\n"}, [], "x")
+    write_repository(tmp_path / "repos/q__r.git", {"x.py": b"x = 1\n"}, {}, "x")
     rows = [Instance(instance_id=repo, repo=repo, base_commit="c" * 40, problem_statement=repo) for repo in ("o/n", "q/r", "v/v")]
     write_instances(tmp_path / "t.parquet", rows)
     rules = Split(benchmarks=[tmp_path / "bench.jsonl"], validation_owners=["v"])

@@ -109,6 +109,8 @@ def test_candidates_made_in_parts_are_those_of_one_process_byte_for_byte(project
 
     shared = scratch(project, "shared")
     parts = do(job("synthesize", shared), 2, lost)
+    if lost is None:
+        join(job("synthesize", shared), parts[0], *done(job("synthesize", shared), parts[0]))  # twice is once
     assert bool(parts_of(job("synthesize", shared), 2)) == (lost is not None)
     made = []
     synthesize_candidates(job("synthesize", shared, lambda done, total: made.append(done)))
@@ -161,11 +163,3 @@ def test_known_truths_are_not_read_again(project):
     shutil.rmtree(MAIN["mine.repos"])
     filter_pairs(job("filter", place))
     assert [row.truth.functions for row in read_instances(MAIN["filter.instances"])] == [["part0.py::work_0"]]
-
-
-def test_a_part_that_is_joined_twice_is_there_once(project):
-    twice = job("synthesize", scratch(project, "twice"))
-    (part,) = parts_of(twice, 1)
-    for _ in range(2):
-        join(twice, part, *done(twice, part))
-    assert len((twice.scratch / part.journal).read_text().splitlines()) == 15

@@ -46,15 +46,11 @@ def packs(store):
     return len(list((store.cache_dir / "clones").glob("*.git/objects/pack/*.promisor")))
 
 
-def test_a_snapshot_of_a_remote_holds_the_files_of_its_commit(store, work):
-    folder = store.repository(address(work), git(work, "rev-parse", "HEAD~2")).root
+def test_only_what_is_asked_for_is_fetched_in_one_request_and_once(store, work):
+    first, second = git(work, "rev-parse", "HEAD~2"), git(work, "rev-parse", "HEAD~1")
+    folder = store.repository(address(work), first).root
     assert (folder / "pkg" / "m7.py").read_text() == "7 in 0\n"
     assert len(os.listdir(folder / "pkg")) == 30
-
-
-def test_only_what_is_asked_for_is_fetched_and_in_one_request(store, work):
-    first, second = git(work, "rev-parse", "HEAD~2"), git(work, "rev-parse", "HEAD~1")
-    store.repository(address(work), first)
     assert packs(store) == 2  # commits and trees; the thirty blobs
     clone = next((store.cache_dir / "clones").glob("*.git"))
     with Git(clone) as reader:
@@ -62,6 +58,8 @@ def test_only_what_is_asked_for_is_fetched_and_in_one_request(store, work):
         assert len(reader.absent([second])) == 30
     store.repository(address(work), second)
     assert packs(store) == 3
+    work.rename(work.with_name("gone"))
+    assert store.repository(address(work), first).root == folder
 
 
 def test_a_commit_made_after_the_clone_is_fetched(store, work):
@@ -78,13 +76,6 @@ def test_branches_are_fetched_again_and_tags_and_short_ids_are_understood(store,
     assert (store.repository(address(work), "main").root / "pkg" / "m0.py").read_text() == "0 in 9\n"
     assert (store.repository(address(work), "v1").root / "pkg" / "m0.py").read_text() == "0 in 1\n"
     assert (store.repository(address(work), git(work, "rev-parse", "--short", "v1")).root / "pkg" / "m0.py").is_file()
-
-
-def test_a_known_commit_needs_no_remote(store, work):
-    commit = git(work, "rev-parse", "HEAD")
-    folder = store.repository(address(work), commit).root
-    work.rename(work.with_name("gone"))
-    assert store.repository(address(work), commit).root == folder
 
 
 def test_a_remote_that_cannot_filter_is_cloned_whole(store, work):

@@ -158,7 +158,7 @@ async def test_the_issue_is_cut_before_functions_lose_too_much(tmp_path):
         prompts.append(messages[-1].content)
         return "[1]"
 
-    await made("swerank", tmp_path, reply, issue_chars=10**6).localize(instance("word " * 10**6), Repository(tmp_path / "long"))
+    await made("swerank", tmp_path, reply, issue_chars=10**6).localize(instance("word " * 10**5), Repository(tmp_path / "long"))
     assert prompts[0].count("x = 1") >= 10 * 80
     assert len(prompts[0]) <= 4 * Agent().max_context_tokens
     prompts.clear()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +10,8 @@ import torch
 from safetensors.torch import load_file
 
 from fusesearch.core.config import Compute, Params, Validation
-from fusesearch.training.grpo import train_grpo
 from fusesearch.training.weights import FileWeights
-from tests.fakes.training import Killed, snapshots_in, stop_at
+from tests.fakes.training import Killed, stop_at
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -22,21 +19,9 @@ SLEEPS = Compute(options=["--enable-sleep-mode"])
 
 
 @pytest.fixture
-def train(tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
-    monkeypatch.chdir(tmp_path)
-    snapshot = snapshots_in(tmp_path)
-
-    def run(
-        name: str,
-        on_log: Callable[[dict[str, float]], None] = lambda row: None,
-        compute: Compute = params.compute,
-        **changes: object,
-    ) -> list[dict[str, float]]:
-        section = params.grpo.model_copy(update={"rollouts": "vllm", **changes})
-        train_grpo(
-            params.model_copy(update={"compute": compute}), section, instances, base, snapshot, tmp_path / name, on_log=on_log
-        )
-        return [json.loads(line) for line in (tmp_path / name / "log.jsonl").read_text().splitlines()]
+def train(params: Params, reinforce):  # type: ignore[no-untyped-def]
+    def run(name: str, compute: Compute = params.compute, **changes: object) -> list[dict[str, float]]:
+        return reinforce(name, given=params.model_copy(update={"compute": compute}), rollouts="vllm", **changes)
 
     return run
 
@@ -85,7 +70,7 @@ def test_servers_validate_the_weights_of_each_step(  # type: ignore[no-untyped-d
 def test_a_killed_training_goes_on_as_if_it_had_not_been_killed(tmp_path: Path, train) -> None:  # type: ignore[no-untyped-def]
     train("whole", steps=3)
     with pytest.raises(Killed):
-        train("cut", stop_at(2), steps=3)
+        train("cut", on_log=stop_at(2), steps=3)
     assert [row["step"] for row in train("cut", steps=3)] == [1, 2, 3]
     weights = [(tmp_path / name / "checkpoint" / "model.safetensors").read_bytes() for name in ("whole", "cut")]
     assert weights[0] == weights[1]

@@ -9,13 +9,14 @@ from typer.testing import CliRunner
 
 from flows.__main__ import app
 from fusesearch.core.config import Params
-from fusesearch.core.errors import DataError
+from fusesearch.core.errors import DataError, TrackingUnavailable
 from fusesearch.core.schema import Instance, Score
 from fusesearch.core.storage import write_instances, write_jsonl
 from fusesearch.evaluation.metrics import COUNTS, METRICS, aggregate
 from tasks.running.record import RunRecord, digests, reproduction_record, stage_record, write_record
 from tasks.tracking import EXPERIMENT, Live, track, tracking_uri
-from tasks.tracking.store import make_client
+from tasks.tracking.store import locked_client, make_client
+from tests.fakes.local_server import LocalServer, by
 from tests.fakes.waiting import wait_for
 
 
@@ -341,3 +342,11 @@ def test_an_experiment_has_a_child_per_arm_and_seed_and_the_newest_are_current(p
     current = [run for run in found if run.data.tags["current"] == "true"]
     assert len(found) == 5
     assert [(run.data.tags["arm"], run.data.tags["seed"], run.data.metrics["reward"]) for run in current] == [("f1", "0", 0.0)]
+
+
+def test_a_server_that_rejects_the_credentials_says_what_to_set(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    guarded = by(lambda request, _: (200 if request.path == "/health" else 401, "You are not authenticated."))
+    hint = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
+    with LocalServer(guarded) as server, pytest.raises(TrackingUnavailable, match=hint), locked_client(server.address) as client:
+        client.search_experiments()

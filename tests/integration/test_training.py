@@ -24,12 +24,14 @@ from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
 from fusesearch.training import grpo, sft
 from fusesearch.training.environment import Rollout, columns_of
-from fusesearch.training.grpo import train_grpo
 from fusesearch.training.nano.base import train_base
 from fusesearch.training.sft import fit, tokenize, train_sft
 from fusesearch.training.trainer import load_student, save_checkpoint, settle, trainer_arguments
 from tests.fakes.training import Killed, snapshots_in, stop_at
 from tests.integration.conftest import ANSWER, SEARCH
+
+Reinforce = Callable[..., list[dict[str, float]]]
+ADAPTED: dict[str, Any] = {"optimizer": "adamw", "lora": Lora(rank=4)}
 
 
 def test_only_assistant_tokens_are_trained(base: Path, params: Params, trajectory: Trajectory) -> None:
@@ -119,9 +121,7 @@ def test_products_of_float32_have_the_precision_that_params_say(base: Path) -> N
     assert torch.get_float32_matmul_precision() == "highest"
 
 
-@pytest.mark.parametrize(
-    "changes", [{}, pytest.param({"optimizer": "adamw", "lora": Lora(rank=4)}, marks=pytest.mark.rare, id="adapters")]
-)
+@pytest.mark.parametrize("changes", [{}, pytest.param(ADAPTED, marks=pytest.mark.rare, id="adapters")])
 def test_killed_training_goes_on_from_its_last_step(
     tmp_path: Path, params: Params, sft_run: Path, changes: dict[str, Any]
 ) -> None:
@@ -155,35 +155,23 @@ def test_a_base_is_trained_from_scratch_on_episodes_and_drills(
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
 
 
-def test_grpo_makes_steps_with_the_projects_rollouts(
-    tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    logged: list[dict[str, float]] = []
-    section = params.grpo.model_copy(update={"renamed": 1.0, "scale_rewards": "none"})
-    figures = train_grpo(params, section, instances, base, snapshots_in(tmp_path), tmp_path / "out", on_log=logged.append)
-    assert figures["steps"] == 2
-    assert [row["step"] for row in logged] == [1, 2]
-    assert {"reward", "kl", "f1", "efficiency", "calls_per_turn"} <= set(logged[0])
+def test_grpo_makes_steps_with_the_projects_rollouts(tmp_path: Path, reinforce: Reinforce) -> None:
+    rows = reinforce(renamed=1.0, scale_rewards="none")
+    assert [row["step"] for row in rows] == [1, 2]
+    assert {"reward", "kl", "f1", "efficiency", "calls_per_turn"} <= set(rows[0])
     assert (tmp_path / "out" / "checkpoint" / "model.safetensors").is_file()
 
 
-def test_grpo_ends_where_no_rollout_of_a_step_could_run(
-    tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_grpo_ends_where_no_rollout_of_a_step_could_run(reinforce: Reinforce, monkeypatch: pytest.MonkeyPatch) -> None:
     async def missing(*_: object) -> NoReturn:
         raise InfrastructureError("ripgrep is missing")
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(TransformersModel, "complete", missing)
     with pytest.raises(InfrastructureError, match=r"all \d+ rollouts of a step errored, first: ripgrep is missing; repair"):
-        train_grpo(params, params.grpo, instances, base, snapshots_in(tmp_path), tmp_path / "out", on_log=lambda row: None)
+        reinforce()
 
 
-def test_grpo_takes_issues_and_questions_together(
-    tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_grpo_takes_issues_and_questions_together(params: Params, instances: Path, reinforce: Reinforce) -> None:
     issue = read_instances(instances)[0]
     expected = Expected(family="default", kind="value", values=["2"])
     question = issue.model_copy(
@@ -191,48 +179,28 @@ def test_grpo_takes_issues_and_questions_together(
     )
     write_instances(instances, [issue, question])
     both = params.model_copy(update={"agent": params.agent.model_copy(update={"toolset": "both"})})
-    logged: list[dict[str, float]] = []
-    train_grpo(
-        both,
-        both.grpo.model_copy(update={"steps": 1}),
-        instances,
-        base,
-        snapshots_in(tmp_path),
-        tmp_path / "out",
-        on_log=logged.append,
-    )
-    assert len(logged) == 1
-    assert all({"f1", "answer_score"} <= set(row) for row in logged)
-    assert all(row["errored"] == 0 for row in logged)
+    (row,) = reinforce(given=both, steps=1)
+    assert {"f1", "answer_score"} <= set(row)
+    assert row["errored"] == 0
 
 
-def test_grpo_trains_on_trees(tmp_path: Path, params: Params, base: Path, instances: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.chdir(tmp_path)
+def test_grpo_trains_on_trees(tmp_path: Path, reinforce: Reinforce) -> None:
     search = RolloutSearch(kind="mcts", simulations=3, self_critique="distil", expansion="lazy")
-    section = params.grpo.model_copy(update={"search": search, "steps": 1})
-    logged: list[dict[str, float]] = []
-    figures = train_grpo(params, section, instances, base, snapshots_in(tmp_path), tmp_path / "out", on_log=logged.append)
-    assert figures["steps"] == section.steps
-    assert len(logged) == section.steps
-    assert all(0 < row["tree_turns_trained"] <= row["tree_turns"] for row in logged)
-    trees = sorted((tmp_path / "out/checkpoint/trees").glob("*.json"))
-    assert len(trees) >= section.steps
-    assert "fails" in json.loads(trees[0].read_text())["issue"]
-    nodes = json.loads(trees[0].read_text())["nodes"]
-    assert nodes[0]["visits"] == 3
-    assert any(node["trained"] and node["reward"] is not None for node in nodes)
+    (row,) = reinforce(search=search, steps=1)
+    assert 0 < row["tree_turns_trained"] <= row["tree_turns"]
+    tree = json.loads(min((tmp_path / "out/checkpoint/trees").glob("*.json")).read_text())
+    assert "fails" in tree["issue"]
+    assert tree["nodes"][0]["visits"] == 3
+    assert any(node["trained"] and node["reward"] is not None for node in tree["nodes"])
 
 
 def test_the_mean_over_the_last_steps_is_saved_also_by_a_run_that_was_killed(
-    tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch
-) -> None:  # type: ignore[no-untyped-def]
-    def run(name: str, averaged: float, on_log) -> dict[str, torch.Tensor]:  # type: ignore[no-untyped-def]
-        changes = {"steps": 3, "averaged": averaged, "learning_rate": 0.05, "prompts_per_step": 1}
-        section = params.grpo.model_copy(update=changes)
-        train_grpo(params, section, instances, base, snapshots_in(tmp_path), tmp_path / name, on_log=on_log)
+    tmp_path: Path, reinforce: Reinforce, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(name: str, averaged: float, on_log: Callable[[dict[str, float]], None]) -> dict[str, torch.Tensor]:
+        reinforce(name, on_log=on_log, steps=3, averaged=averaged, learning_rate=0.05, prompts_per_step=1)
         return load_file(tmp_path / name / "checkpoint" / "model.safetensors")
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(grpo, "rollout_reward", lambda score, **_: [float(n % 2) for n in range(len(score))])
     with pytest.raises(Killed):
         run("cut", 2 / 3, stop_at(3))
@@ -272,18 +240,14 @@ def test_observations_between_turns_are_masked(trajectory: Trajectory) -> None:
     }
 
 
-def adapted(params: Params, stage: str, **changes: object) -> Params:
-    section = getattr(params, stage).model_copy(update={"optimizer": "adamw", "lora": Lora(rank=4), **changes})
-    return params.model_copy(update={stage: section})
-
-
 def test_adapters_train_beside_frozen_weights_and_the_checkpoint_has_them_merged(
     tmp_path: Path, params: Params, base: Path, trajectory: Trajectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trainers = []
     monkeypatch.setattr(sft, "save_checkpoint", lambda trainer, out: trainers.append(trainer) or save_checkpoint(trainer, out))
     write_jsonl(tmp_path / "t.jsonl", [trajectory] * 8)
-    train_sft(adapted(params, "sft"), tmp_path / "t.jsonl", tmp_path / "out", on_log=lambda row: None)
+    given = params.model_copy(update={"sft": params.sft.model_copy(update=ADAPTED)})
+    train_sft(given, tmp_path / "t.jsonl", tmp_path / "out", on_log=lambda row: None)
     before, after = (load_file(path / "model.safetensors") for path in (base, tmp_path / "out" / "checkpoint"))
     (trained,) = (trainer.model for trainer in trainers)
     assert all(name.count("lora_") for name, parameter in trained.named_parameters() if parameter.requires_grad)
@@ -301,16 +265,11 @@ def test_adapters_train_beside_frozen_weights_and_the_checkpoint_has_them_merged
     assert json.loads((tmp_path / "out/checkpoint/config.json").read_text())["tie_word_embeddings"]
 
 
-def test_the_reference_of_adapters_is_the_model_without_them(
-    tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_reference_of_adapters_is_the_model_without_them(reinforce: Reinforce, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grpo, "rollout_reward", lambda score, **_: [float(n % 2) for n in range(len(score))])
-    logged: list[dict[str, float]] = []
-    section = adapted(params, "grpo", steps=3, learning_rate=0.05, temperature=1.0).grpo
-    train_grpo(params, section, instances, base, snapshots_in(tmp_path), tmp_path / "out", on_log=logged.append)
-    assert logged[0]["kl"] == pytest.approx(0, abs=1e-6)
-    assert logged[-1]["kl"] > 1e-4
+    rows = reinforce(**ADAPTED, steps=3, learning_rate=0.05, temperature=1.0)
+    assert rows[0]["kl"] == pytest.approx(0, abs=1e-6)
+    assert rows[-1]["kl"] > 1e-4
 
 
 def test_a_process_trains_on_one_gpu_and_says_so(caplog: pytest.LogCaptureFixture) -> None:

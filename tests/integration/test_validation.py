@@ -18,11 +18,10 @@ from fusesearch.core.errors import DataError
 from fusesearch.core.storage import read_instances, read_jsonl, write_instances
 from fusesearch.evaluation.metrics import mean_of
 from fusesearch.training import grpo
-from fusesearch.training.grpo import train_grpo
 from fusesearch.training.rollouts import Batch, Episodes
 from fusesearch.training.trainer import load_student
 from fusesearch.training.validation import Validated, reserve
-from tests.fakes.training import Killed, snapshots_in, stop_at
+from tests.fakes.training import Killed, stop_at
 
 Weights = dict[str, torch.Tensor]
 Rows = list[dict[str, float]]
@@ -30,20 +29,16 @@ Train = Callable[..., Weights]
 
 
 @pytest.fixture
-def train(tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch) -> Train:
+def train(tmp_path: Path, params: Params, instances: Path, reinforce, monkeypatch: pytest.MonkeyPatch) -> Train:  # type: ignore[no-untyped-def]
     """Trains four steps of one prompt with rewards that move the weights, in the folder of a name. Returns the weights."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(grpo, "rollout_reward", lambda score, **_: [float(n % 2) for n in range(len(score))])
     every = [row.model_copy(update={"instance_id": f"i{n}"}) for n, row in enumerate(read_instances(instances) * 3)]
     write_instances(instances, every)
-    snapshot = snapshots_in(tmp_path)
 
-    def run(
-        name: str, pool: Path = instances, on_log: Callable[[dict[str, float]], None] = lambda row: None, **changes: Any
-    ) -> Weights:
+    def run(name: str, pool: Path = instances, **changes: Any) -> Weights:
         validation = params.grpo.validation.model_copy(update={"prompts": 2, **changes.pop("validation", {})})
-        settings = {"steps": 4, "prompts_per_step": 1, "learning_rate": 0.05, "validation": validation, **changes}
-        train_grpo(params, params.grpo.model_copy(update=settings), pool, base, snapshot, tmp_path / name, on_log=on_log)
+        usual = {"steps": 4, "prompts_per_step": 1, "learning_rate": 0.05, "validation": validation}
+        reinforce(name, pool=pool, **usual | changes)
         return load_file(tmp_path / name / "checkpoint" / "model.safetensors")
 
     return run

@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.evidence.released import claims_of_file
 from fusesearch.agents.parsing import format_answer, parse_answer
-from fusesearch.code.entities import Entities
 from fusesearch.code.functions import function_spans
-from fusesearch.code.names import Claim, Namer, file_named, functions_named, locate
+from fusesearch.code.names import Namer, locate
 from fusesearch.code.naming import spelled
 from fusesearch.code.outline import outline
 from fusesearch.core.schema import Answer, Location
@@ -83,19 +81,6 @@ def repository(tmp_path_factory):
     return Repository(write(root, SOURCES))
 
 
-class Files:
-    """The files of a commit."""
-
-    def __contains__(self, path):
-        return path in SOURCES
-
-    def ending(self, tail):
-        return [path for path in SOURCES if path == tail or path.endswith(f"/{tail}")]
-
-    def entities(self, path):
-        return Entities(path, SOURCES[path])
-
-
 def fenced(text, path):
     contents = outline(path, SOURCES[path])
     found = [locate(row, contents) for row in read_named(f"```\n{text}\n```", 9, set(SOURCES))]
@@ -116,7 +101,6 @@ READERS = {
         _location(suspect, None, Namer(tree)).function
         for suspect in read_conclusion(json.dumps({"bug_locations": [{"file_path": path, "method_name": name}]}))
     ],
-    "published": lambda path, name, tree: list(functions_named(Claim(path, name), Files()).functions),
 }
 
 FORMS = [
@@ -199,8 +183,6 @@ def test_a_path_is_read_whatever_it_is_made_of(repository, line):
         text = f"```\n{line.format(path)}\n```"
         assert read_paths(text, 5, set(SOURCES)) == [path]
         assert read_answer(text, Namer(repository)).files == [path]
-        if line in ("{}", "`{}`", "/repo/{}"):
-            assert file_named(line.format(path), Files()).path == path
 
 
 @pytest.mark.parametrize("path", ["app/[slug]/page.tsx", "app/(shop)/cart.tsx", "routes/[[...rest]]/a.ts", "@scope/b.js"])
@@ -267,9 +249,7 @@ def test_names_of_public_repositories_come_back(path, name):
     answer = Answer(modify=[Location(path=path, function=name, lines=(3, 9))])
     assert parse_answer(format_answer(answer)) == answer
     fenced = read_named(f"```\n{path}\nfunction: {name}\n```", 9, {path})
-    published = claims_of_file(path, [f"function: {name}"])
     assert fenced[0].among([name, "other"], path) == name
-    assert [spelled(claim.name, [name, "other"], path) for claim in published] == [name]
 
 
 @given(st.sampled_from([*SOURCES]), st.data())

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,27 +12,21 @@ import fusesearch
 
 ROOT = Path(__file__).parents[2]
 LAYERS = [
-    {"core"},
-    {"search"},
-    {"code"},
-    {"agents"},
-    {"localizers"},
-    {"data"},
-    {"evaluation"},
-    {"training"},
-    {"reporting"},
-    {"cli"},
-    {"tasks"},
-    {"flows"},
-    {"experiments", "dashboards"},
-]
-RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+    "core", "search", "code", "agents", "localizers", "data", "evaluation", "training", "reporting", "cli", "tasks", "flows",
+    "experiments",
+]  # fmt: skip
+RANK = {name: rank for rank, name in enumerate(LAYERS)} | {"dashboards": LAYERS.index("experiments")}
 HEAVY = {"torch", "trl", "vllm", "prefect", "mlflow", "transformers", "datasets", "dvc"}
 SUBCLASSES = {"learn.py", "key_values.py", "muon.py", "passes.py", "trl_trimmed.py"}  # of classes of torch, transformers and TRL
 OTHERS = ("tasks", "flows", "experiments", "dashboards")
 PUBLIC = {ROOT / "fusesearch/__init__.py", ROOT / "fusesearch/__main__.py"}  # names from every layer
 FILES = sorted({path for folder in ("fusesearch", *OTHERS) for path in (ROOT / folder).rglob("*.py")} - PUBLIC)
 MODULE = re.compile(rf"(?:fusesearch|{'|'.join(OTHERS)})(?:\.\w+)+")
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def layer(path: Path) -> str:
@@ -78,9 +73,9 @@ def is_module(name: str) -> bool:
     return path.is_dir() or path.with_suffix(".py").is_file()
 
 
-def upward(here: str, source: str) -> set[str]:
-    """Modules of layers beside or above ``here`` that ``source`` imports or names in strings."""
-    nodes = list(ast.walk(ast.parse(source)))
+def upward(here: str, module: ast.Module) -> set[str]:
+    """Modules of layers beside or above ``here`` that ``module`` imports or names in strings."""
+    nodes = list(ast.walk(module))
     names = {name for name in imported(nodes) if name.startswith("fusesearch.") or name.split(".")[0] in OTHERS}
     below = {name for name, rank in RANK.items() if rank < RANK[here]}
     return {name for name in names | in_strings(nodes) if layer_of(name) not in below | {here}}
@@ -91,7 +86,7 @@ def test_every_layer_has_files():
 
 
 def test_a_module_imports_only_from_its_own_layer_or_below():
-    assert {path: found for path in FILES if (found := upward(layer(path), path.read_text()))} == {}
+    assert {path: found for path in FILES if (found := upward(layer(path), parsed(path)))} == {}
 
 
 @pytest.mark.parametrize(
@@ -108,8 +103,8 @@ def test_a_module_imports_only_from_its_own_layer_or_below():
     ],
 )
 def test_an_import_that_runs_up_is_seen(source, named):
-    assert upward("agents", source) == {named}
-    assert upward("dashboards", source) == set()
+    assert upward("agents", ast.parse(source)) == {named}
+    assert upward("dashboards", ast.parse(source)) == set()
 
 
 def test_import_strings_are_seen_where_they_are():
@@ -119,7 +114,7 @@ def test_import_strings_are_seen_where_they_are():
 
 def test_heavy_packages_are_imported_inside_functions():
     for path in (path for path in FILES if layer(path) != "flows" and path.name not in SUBCLASSES):
-        tree = ast.parse(path.read_text())
+        tree = parsed(path)
         eager = {name.split(".")[0] for name in imported(at_import_time(tree))} & HEAVY
         anywhere = {name.split(".")[0] for name in imported(ast.walk(tree))} & HEAVY
         assert eager == set(), path
@@ -129,4 +124,4 @@ def test_heavy_packages_are_imported_inside_functions():
 def test_the_library_does_not_import_its_own_front_door():
     doors = {"fusesearch", *(f"fusesearch.{public}" for public in fusesearch.__all__)}
     inside = [path for path in FILES if path.is_relative_to(ROOT / "fusesearch")]
-    assert {path: found for path in inside if (found := doors & imported(ast.walk(ast.parse(path.read_text()))))} == {}
+    assert {path: found for path in inside if (found := doors & imported(ast.walk(parsed(path))))} == {}

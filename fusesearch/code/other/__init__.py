@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fusesearch.code.other import parsing
 from fusesearch.code.other.languages import LANGUAGES, language_of
 from fusesearch.code.reader import Syntax
 from fusesearch.code.spans import FunctionSpan
@@ -27,10 +26,14 @@ class Grammar:
 
     def spans(self, source: str) -> list[FunctionSpan]:
         """The functions alone."""
+        from fusesearch.code.other import parsing
+
         return parsing.read_spans(source, self.name)
 
     def syntax(self, source: str) -> Syntax | None:
         """Functions, lines without comments, and what could not be parsed."""
+        from fusesearch.code.other import parsing
+
         return parsing.read_syntax(source, self.name)
 
 

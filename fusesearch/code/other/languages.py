@@ -229,6 +229,8 @@ LANGUAGES: dict[str, Language] = {
 """All languages parsed with tree-sitter; Python has its own parser."""
 
 _BY_SUFFIX = {suffix: name for name, language in LANGUAGES.items() for suffix in language.suffixes}
+SUFFIXES = (*_BY_SUFFIX, ".h")
+"""Suffixes of all of them."""
 _CPP = re.compile(r"^[ \t]*(?:class|namespace|template|using|public:|private:|protected:)\b|\w::\w", re.MULTILINE)
 
 

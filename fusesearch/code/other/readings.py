@@ -74,14 +74,14 @@ def one_branch(data: bytes, branch: int) -> bytes:
     chains = _chains(bytes(code))
 
     def drop(start: int, end: int) -> None:
-        source[start:end], code[start:end] = blank(source[start:end]), blank(code[start:end])
+        source[start:end], code[start:end] = blank(bytes(source[start:end])), blank(bytes(code[start:end]))
 
     for match in _DIRECTIVE.finditer(bytes(code)):
         drop(*match.span())
     for edges, never in chains:
         branches = list(pairwise(edges))
         begins = code[: edges[0]].rstrip()[-1:] in (b"", b";", b"{", b"}", b":")
-        if never or not begins or not all(_is_whole(code[start:end]) for start, end in branches):
+        if never or not begins or not all(_is_whole(bytes(code[start:end])) for start, end in branches):
             kept = min(branch, len(branches) - 1) if branch or not never else 1
             for start, end in [one for index, one in enumerate(branches) if index != kept]:
                 drop(start, end)

@@ -7,7 +7,7 @@ it, as the program is run again from its start, so one object serves any number 
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -105,7 +105,8 @@ class LexicalAnswers(ScriptedModel):
         for call in calls_of(messages):
             outputs.setdefault(call.turn, []).append(call.output)
         kind, names = read
-        program: Program = {"default": self._default, "exported": self._exported}[kind](**names)
+        programs: dict[str, Callable[..., Program]] = {"default": self._default, "exported": self._exported}
+        program = programs[kind](**names)
         try:
             calls = next(program)
             for turn in sorted(outputs):

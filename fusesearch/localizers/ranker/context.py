@@ -21,7 +21,7 @@ from pathlib import Path
 from fusesearch.code.heads import head, signature
 from fusesearch.code.kinds import is_code, is_foreign, is_test
 from fusesearch.code.naming import read_name, unwrapped
-from fusesearch.code.plain import class_heads, declared, without_text
+from fusesearch.code.other.plain import class_heads, declared, without_text
 from fusesearch.code.spans import FunctionSpan
 from fusesearch.core.caches import Caches
 from fusesearch.core.errors import DataError

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from fusesearch.code.other.languages import SUFFIXES as READ_SUFFIXES
 from fusesearch.localizers.lexical.clues import IDENTIFIER, Frame
 from fusesearch.localizers.lexical.stopwords import COMMON_NAMES, SHORT_WORDS, STOPWORDS, word_set
 from fusesearch.localizers.ranker.facts import literal_terms, words_of
@@ -32,9 +33,7 @@ KINDS = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "ow
 """How a name is mentioned: in the title; alone between backticks; as the outermost call of a line of code; otherwise in code; in
 running text, where it looks like code; after a dot; in an import; before a dot; as a word of the title or with a capital."""
 
-SUFFIXES = (
-    r"pyi?|pyx|[cm]?jsx?|[cm]?tsx?|java|go|rs|c|h|cc|cpp|cxx|hh|hpp|hxx|cs|rb|php|kts?|swift|scala|sc|lua|pl|pm|sh|sql|vue|svelte"
-)
+SUFFIXES = "|".join(["pyi?", "pyx", *(suffix[1:] for suffix in READ_SUFFIXES), "lua", "pl", "pm", "sh", "sql", "vue", "svelte"])
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ENDLESS = re.compile(r"\w{200,}")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")

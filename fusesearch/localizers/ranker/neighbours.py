@@ -17,7 +17,7 @@ from fusesearch.code.calls import CallGraph
 from fusesearch.code.functions import function_spans, spans_without_tree
 from fusesearch.code.heads import LINE_CHARS
 from fusesearch.code.modules import outlines_of
-from fusesearch.code.plain import BRACED, CONSTRUCTORS, callable_name, calls_in, use_of, without_text
+from fusesearch.code.other.plain import BRACED, CONSTRUCTORS, callable_name, calls_in, use_of, without_text
 from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.core.text import printable
 from fusesearch.localizers.ranker.columns import is_common

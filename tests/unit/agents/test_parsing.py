@@ -164,11 +164,8 @@ def test_a_block_ends_at_its_closing_tag_at_the_next_opening_tag_or_with_the_tex
     assert all("not valid JSON" in call.error if not call.name else call.error is None for call in found)
 
 
-def test_text_behind_a_block_is_kept_and_an_open_block_takes_the_rest():
+def test_text_behind_a_block_is_kept_an_open_block_takes_the_rest_and_lone_surrogates_are_replaced():
     assert parse_turn('a<tool_call>{"name": "x"} junk</tool_call>b<tool_call>{ c')[0] == "ab"
-
-
-def test_lone_surrogates_are_replaced():
     (call,) = parse_turn('<tool_call>{"name": "a", "arguments": {"x": "\\ud800"}}</tool_call>')[1]
     assert call.arguments == {"x": "?"}
 
@@ -274,11 +271,8 @@ def test_a_path_with_an_extension_ends_at_its_first_blank(path, tail):
     assert parse_answer(f"## Locations to Modify\n- /repo/{path} " + tail.replace("\n", " ")).files == [path]
 
 
-def test_repeats_keep_their_first_rank_and_a_repeated_section_replaces_the_first():
+def test_repeats_keep_their_first_rank_a_repeated_section_replaces_the_first_and_without_one_rooted_lines_count():
     text = "## Locations to Modify\n- /repo/x.py\n## Locations to Modify\n- /repo/a.py\n- /repo/b.py\n- /repo/a.py\n"
     assert parse_answer(text).files == ["a.py", "b.py"]
-
-
-def test_without_headings_only_rooted_lines_count():
     assert parse_answer("See a.py.\n- b.py\n- /repo/c.py::f\n").modify == [Location(path="c.py", function="f")]
     assert parse_answer("no idea") == Answer()

@@ -125,7 +125,9 @@ def test_the_server_is_put_in_and_taken_out_and_all_else_stays(text):
     assert taken == text or (before.get("servers") == {} and install._parsed(taken, "servers") == known)
 
 
-def test_an_entry_that_an_agent_wrote_last_is_taken_out():
+def test_an_entry_that_an_agent_wrote_last_is_taken_out_and_one_of_another_program_is_not():
+    other = '{"servers": {"fusesearch": {"command": "other"}}}'
+    assert without_server(other, "servers") == other
     text = '{"servers": {"x": {"command": "y"},\n "fusesearch": {"type": "stdio", "command": "/a/fusesearch", "args": []}\n}}'
     assert json.loads(without_server(text, "servers")) == {"servers": {"x": {"command": "y"}}}
 
@@ -138,8 +140,3 @@ def test_an_entry_that_an_agent_wrote_last_is_taken_out():
 def test_what_cannot_be_edited_is_refused(text, says):
     with pytest.raises(DataError, match=says):
         with_server(text, "servers", ENTRY)
-
-
-def test_an_entry_of_another_program_is_not_taken_out():
-    text = '{"servers": {"fusesearch": {"command": "other"}}}'
-    assert without_server(text, "servers") == text

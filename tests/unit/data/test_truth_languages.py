@@ -98,11 +98,6 @@ def test_a_renamed_file_keeps_the_names_it_had_in_another_language():
     assert found == Truth(files=["a.js"], functions=["a.js::A.f"], lines={"a.js": [(4, 4)]})
 
 
-def test_a_header_is_read_as_one_language_on_both_sides():
-    old = "int f() {\n  return 1;\n}\n"
-    assert truth("a.h", old, old.replace("1", "a::b")).functions == ["a.h::f"]
-
-
 @pytest.mark.parametrize("path", ["a.c", "a.cpp", "a.kt", "a.cs", "a.swift", "a.scala"])
 def test_a_change_in_code_that_cannot_be_parsed_says_so(path):
     old = "class ) { ]] ((\n" * 5
@@ -110,25 +105,21 @@ def test_a_change_in_code_that_cannot_be_parsed_says_so(path):
     assert (found.files, found.functions, found.unread) == ([path], [], [path])
 
 
-def test_a_change_inside_a_function_is_known_wherever_the_file_is_broken():
-    old = "int f(int x) {\n  return x;\n}\n" + "class ) { ]] ((\n" * 3
-    found = truth("a.cpp", old, old.replace("return x", "return 1"))
-    assert (found.functions, found.unread) == (["a.cpp::f"], [])
+MACRO = "SSL_METHOD\nf() {\n  return 1;\n}\n\nint g() { return 2; }\n\nclass Store {\n};\n"
+NAMED = '@JvmName("x")\ninternal fun f(): Int {\n  return 1\n}\n'
 
 
-def test_a_change_of_a_function_behind_two_headers_names_it():
-    old = "#ifdef A\nint b(int x) {\n#else\nint b(long x) {\n#endif\n  return x;\n}\n"
-    found = truth("a.c", old, old.replace("return x", "return 1"))
-    assert (found.functions, found.unread) == (["a.c::b"], [])
-
-
-def test_a_change_elsewhere_that_makes_a_function_begin_at_another_line_does_not_modify_it():
-    old = "SSL_METHOD\nf() {\n  return 1;\n}\n\nint g() { return 2; }\n\nclass Store {\n};\n"
-    found = truth("a.cpp", old, old.replace("class Store {", "class API_X Store : public Base {"))
-    assert (found.functions, found.added_functions) == ([], [])
-
-
-def test_an_annotation_is_part_of_a_function_whatever_comes_after_it():
-    old = '@JvmName("x")\ninternal fun f(): Int {\n  return 1\n}\n'
-    assert truth("a.kt", old, old + "\n/** Why. */\nval d = 1\n").functions == []
-    assert truth("a.kt", old, old.replace('"x"', '"y"')).functions == ["a.kt::f"]
+@pytest.mark.parametrize(
+    ("path", "old", "before", "after", "functions"),
+    [
+        ("a.h", "int f() {\n  return 1;\n}\n", "1", "a::b", ["f"]),  # one language on both sides
+        ("a.cpp", "int f(int x) {\n  return x;\n}\n" + "class ) { ]] ((\n" * 3, "return x", "return 1", ["f"]),
+        ("a.c", "#ifdef A\nint b(int x) {\n#else\nint b(long x) {\n#endif\n  return x;\n}\n", "return x", "return 1", ["b"]),
+        ("a.cpp", MACRO, "class Store {", "class API_X Store : public Base {", []),
+        ("a.kt", NAMED, "}\n", "}\n\n/** Why. */\nval d = 1\n", []),
+        ("a.kt", NAMED, '"x"', '"y"', ["f"]),
+    ],
+)
+def test_the_function_of_a_change_is_known_whatever_stands_around_it(path, old, before, after, functions):
+    found = truth(path, old, old.replace(before, after))
+    assert (found.functions, found.added_functions, found.unread) == ([f"{path}::{name}" for name in functions], [], [])

@@ -123,15 +123,14 @@ def test_an_errored_episode_has_no_figures_and_one_without_an_answer_scores_zero
     assert (zero.f1, zero.reward, zero.error) == (0, 0, None)
 
 
-def test_an_episode_without_calls_has_zero_efficiency(episode):
+def test_an_episode_without_calls_has_zero_efficiency_and_a_truth_without_functions_is_scored_by_files_alone(episode):
     score = metrics.score_trajectory(episode.model_copy(update={"turns": episode.turns[-1:]}), TRUTH)
     assert (score.efficiency, score.calls_per_turn, score.calls, score.turns) == (0, 0, 0, 1)
-
-
-def test_a_truth_without_functions_is_scored_by_files_alone(episode):
     score = metrics.score_trajectory(episode, Truth(files=["a.py"]))
     assert score.function_f1 is None
     assert score.f1 == score.file_f1 == pytest.approx(2 / 3)
+    with pytest.raises(DataError, match="i: the truth names no file"):
+        metrics.score_trajectory(episode, Truth())
 
 
 def test_functions_that_are_unknown_leave_all_figures_of_functions_and_are_counted(episode):
@@ -144,11 +143,6 @@ def test_functions_that_are_unknown_leave_all_figures_of_functions_and_are_count
     assert both["function_micro_f1"] == alone["function_micro_f1"]
     assert both["function_recall_at_5"] == alone["function_recall_at_5"]
     assert "functions_unknown" not in alone
-
-
-def test_a_truth_without_files_is_refused(episode):
-    with pytest.raises(DataError, match="i: the truth names no file"):
-        metrics.score_trajectory(episode, Truth())
 
 
 def test_aggregates_count_errored_scores_and_leave_them_out():

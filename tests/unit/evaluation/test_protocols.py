@@ -77,11 +77,8 @@ def test_tooltrain_reads_the_columns_of_its_table(request):
     assert list(protocol_named("tooltrain").read(SCORES)) == header.split(",")[2:]
 
 
-def test_an_unknown_protocol_is_answered_with_the_names():
+def test_an_unknown_protocol_is_answered_with_the_names_and_an_instance_without_truth_is_refused():
     with pytest.raises(ConfigError, match=f"use one of {', '.join(PROTOCOLS)}"):
         protocol_named("swe")
-
-
-def test_an_instance_without_truth_is_refused():
     with pytest.raises(DataError, match="x has no truth"):
         protocol_named("fusesearch").select([instance("x", None)])

@@ -108,15 +108,12 @@ def test_an_index_is_built_once_for_all_that_ask_and_forgotten_with_its_reposito
 
 
 @given(st.lists(NAMES, unique=True), st.sets(st.sampled_from("abcd"), min_size=1))
-def test_oracle_scores_exactly_one(functions, files):
+def test_oracle_scores_exactly_one_and_needs_a_truth(functions, files):
     files = sorted({*files, *(name.partition("::")[0] for name in functions)})
     truth = Truth(files=files, functions=functions)
     trajectory = asyncio.run(OracleLocalizer(Setup()).localize(instance("issue", truth), Repository(".")))
     score = score_trajectory(trajectory, truth)
     assert (score.f1, score.file_f1, score.function_f1) == (1, 1, 1 if functions else None)
-
-
-def test_oracle_needs_a_truth():
     with pytest.raises(DataError, match="no truth"):
         asyncio.run(OracleLocalizer(Setup()).localize(instance("issue"), Repository(".")))
 

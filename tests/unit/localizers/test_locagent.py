@@ -74,14 +74,11 @@ async def test_names_are_found_however_they_are_written(tools, term):
     assert "function /repo/shop/cart.py::sum_up, lines 17-18" in found.output
 
 
-async def test_many_of_one_name_are_listed_as_ids(tools):
+async def test_many_of_one_name_are_listed_as_ids_and_one_with_its_holder_means_that_one(tools):
     found = await seen(tools, "search_entity", terms=["same"])
     assert found.output.count("function /repo/shop/many.py::C") == MANY
     assert f"({MANY} of {MANY + 5}" in found.output
     assert found.entities == ["shop/many.py"]
-
-
-async def test_a_name_with_its_holder_means_that_one(tools):
     found = await seen(tools, "search_entity", terms=["C7.same"])
     assert "C7.same, lines" in found.output
     assert "C8" not in found.output

@@ -27,6 +27,7 @@ def test_lengths_and_settings_are_the_profiles_own(name):
 
 def test_a_stage_that_fails_is_named_with_its_reason_and_ends_the_rehearsal(tmp_path, monkeypatch):
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    monkeypatch.setattr(rehearsal, "make_model", lambda *_: None)
     monkeypatch.setattr(rehearsal, "_run", lambda stage, folder: "no memory" if stage == "filter" else "")
     steps = list(rehearse(load_profile("small", ROOT), None, tmp_path, lambda name: None))
     assert [(step.name, step.error) for step in steps] == [("model", ""), ("mine", ""), ("filter", "no memory")]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +19,6 @@ from fusesearch.data.sources import history
 from fusesearch.data.sources.base import moment
 from fusesearch.data.sources.github import queries
 from fusesearch.data.sources.github.crawling import Crawl
-from fusesearch.data.sources.github.pairing import Paired
 from fusesearch.data.sources.github.parsing import is_bot, issue_before, login, nodes
 from fusesearch.data.sources.links import closing_links
 
@@ -61,7 +60,7 @@ class Asked:
     reason: str | None
     text: str = ""
     answer: str = ""
-    provenance: tuple[tuple[str, Any], ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
 
 
 class IssueCrawl(Crawl):
@@ -96,7 +95,7 @@ class IssueCrawl(Crawl):
             "answered_at": (answer or {}).get("createdAt"), "association": (answer or {}).get("authorAssociation"),
         }  # fmt: skip
         reason = next((reason for reason, holds in tests.items() if holds), None)
-        return Asked(number, created, updated, reason, text, reply[:MAX_ANSWER_CHARS], tuple(said.items()))
+        return Asked(number, created, updated, reason, text, reply[:MAX_ANSWER_CHARS], said)
 
     def unfit(self, node: dict[str, Any]) -> dict[str, bool]:
         """What of the issue itself speaks against it, by reason."""
@@ -129,28 +128,28 @@ class IssueCrawl(Crawl):
         """Why to drop a question before git is asked, or None."""
         return "asked_before_since" if since is not None and row.created < since else row.reason
 
-    def pair(self, wanted: list[Asked]) -> Paired:
+    def pair(self, wanted: list[Asked], reasons: dict[int, str]) -> list[Instance]:
         """Questions whose answers name what the repository has, on the default branch as it was then."""
-        done = Paired()
         if not wanted:
-            return done
+            return []
+        rows = []
         with self.open_clone() as clone:
             clone.refresh()
             for row in wanted:
                 before = f"--before={row.created.isoformat()}"
                 commits = history.log(clone.git_dir, "-1", "--first-parent", before, "HEAD")
                 if not commits:
-                    done.reasons[row.number] = "no_commit_before"
+                    reasons[row.number] = "no_commit_before"
                     continue
                 commit = commits[0].id
                 files = named_files(row.answer, history.files(clone.git_dir, commit))
                 if not files:
                     clone.have_blobs([commit])
                     if not history.words(clone.git_dir, commit, list(dict.fromkeys(_identifiers(row.answer)))[:MAX_IDENTIFIERS]):
-                        done.reasons[row.number] = "ungrounded"
+                        reasons[row.number] = "ungrounded"
                         continue
-                done.instances.append(self._instance(row, commit, files))
-        return done
+                rows.append(self._instance(row, commit, files))
+        return rows
 
     def _instance(self, row: Asked, commit: str, files: list[str]) -> Instance:
         facts = self.facts
@@ -160,7 +159,7 @@ class IssueCrawl(Crawl):
             base_commit=commit,
             problem_statement=row.text,
             truth=Truth(files=files, expected=Expected(family="open", kind="text", values=[row.answer])),
-            provenance={"source": "github", "repo_id": facts.id, "licence": facts.licence, **dict(row.provenance)},
+            provenance={"source": "github", "repo_id": facts.id, "licence": facts.licence, **row.provenance},
             created_at=row.created.isoformat(),
         )
 

@@ -25,7 +25,7 @@ from rich.console import Console
 from fusesearch.core.config import GitHubSource
 from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
 from fusesearch.core.storage import read_text
-from fusesearch.data.sources.github.failures import Limited, Rejected, Stopped, Unanswered, data_of, meaning
+from fusesearch.data.sources.github.failures import Limited, Stopped, Unanswered, data_of, meaning
 
 if TYPE_CHECKING:
     from github import Auth
@@ -203,8 +203,6 @@ class Api:
                                 f"GitHub's rate limit needs a wait of {seconds:.0f} s, longer than {MAX_WAIT_SECONDS:.0f}"
                             )
                         self._pause(seconds, "waiting for GitHub's rate limit")
-                    case Rejected():
-                        raise ConfigError(f"mine.github: GitHub does not accept the credentials ({failure})")
                     case _:
                         raise failure from None
 

@@ -14,7 +14,6 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, time
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from fusesearch.core.config import GitHubSource
@@ -26,8 +25,8 @@ from fusesearch.data.sources.base import moment
 from fusesearch.data.sources.github import queries
 from fusesearch.data.sources.github.client import Api
 from fusesearch.data.sources.github.failures import Gone
-from fusesearch.data.sources.github.pairing import Paired, pair, screen
-from fusesearch.data.sources.github.parsing import parse_pull
+from fusesearch.data.sources.github.pairing import pair
+from fusesearch.data.sources.github.parsing import MAX_FILES, parse_pull
 from fusesearch.data.sources.github.selection import Facts
 from fusesearch.search.clones import Clone
 
@@ -56,15 +55,6 @@ class Progress:
     next_etag: str | None = None
     seen: int = 0
     drops: dict[str, list[int]] = field(default_factory=dict)
-
-    def begin(self, etag: str | None) -> None:
-        """Start a crawl at the newest pull request."""
-        self.crawling, self.cursor, self.next_watermark, self.next_etag = True, None, None, etag
-
-    def finish(self) -> None:
-        """End a crawl that has read everything new."""
-        self.watermark, self.etag = self.next_watermark or self.watermark or EPOCH, self.next_etag
-        self.crawling, self.cursor, self.next_watermark, self.next_etag = False, None, None, None
 
     def drop(self, reasons: dict[int, str], kept: Iterable[int]) -> None:
         """Record why pull requests were dropped, replacing earlier reasons; ``kept`` ones lose theirs."""
@@ -96,7 +86,7 @@ class RepositoryState:
         self.pairs = Journal(self.folder / "pairs.jsonl", key="instance_id")
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.pairs.close()
 
     def instances(self) -> list[Instance]:
@@ -149,31 +139,41 @@ class Crawl:
 
     def screen(self, row: Any, since: datetime | None) -> str | None:
         """Why to drop a parsed node at first sight, or None."""
-        return screen(row, since)
+        tests = {
+            "before_since": since is not None and row.merged < since,
+            "no_issue": not row.issue_ids and not row.links,
+            "no_merge_commit": not row.merge,
+            "no_files": row.changed_files == 0,
+            "many_files": row.changed_files > MAX_FILES,
+        }
+        return next((reason for reason, holds in tests.items() if holds), None)
 
-    def pair(self, wanted: list[Any]) -> Paired:
-        """The rows of candidates."""
-        return pair(self.api, self.facts, wanted, self.open_clone, self.config.comments)
+    def pair(self, wanted: list[Any], reasons: dict[int, str]) -> list[Instance]:
+        """The rows of candidates; ``reasons`` gets those against the others, by number."""
+        return pair(self.api, self.facts, wanted, self.open_clone, self.config.comments, reasons)
 
-    def run(self, seen: Seen, stopping: Callable[[], bool]) -> int:
-        """Read what is new; returns the number of new pairs. Ends after a chunk if ``stopping()`` is true.
+    def run(self, seen: Seen, stopping: Callable[[], bool]) -> None:
+        """Read what is new. Ends after a chunk if ``stopping()`` is true.
 
         Passes on errors of :class:`Api` and the clone; everything before the last chunk is then kept.
         """
         progress = self.state.progress
         if not progress.crawling and not self._begin():
-            return 0
-        new, total = 0, 0
+            return
+        total = 0
         while progress.crawling and not stopping():
-            chunk = self._read()
-            paired = self.pair(chunk.wanted)
-            for instance in paired.instances:
-                self.state.pairs.append(instance)
-            new += len(paired.instances)
+            chunk = Chunk(cursor=progress.cursor)
+            for _ in range(PAGES_AT_ONCE):
+                self._take(chunk, self._page(chunk))
+                if chunk.last or len(chunk.wanted) >= queries.DETAILS:
+                    break
+            rows = self.pair(chunk.wanted, chunk.reasons)
+            for row in rows:
+                self.state.pairs.append(row)
+            progress.drop(chunk.reasons, map(number_of, rows))
+            self._advance(chunk)
             total += chunk.seen
-            self._advance(chunk, chunk.reasons | paired.reasons, list(map(number_of, paired.instances)))
             seen(total)
-        return new
 
     def _begin(self) -> bool:
         """Begin a crawl; False if nothing changed since the last one, which REST says for no points where it lists the rows."""
@@ -184,18 +184,10 @@ class Crawl:
             etag = self.api.etag(path, known)
             if etag is not None and etag == known:
                 return False
-        progress.begin(etag)
+        progress.crawling, progress.cursor, progress.next_watermark, progress.next_etag = True, None, None, etag
         self.page = queries.FIRST_LOOK if progress.watermark else queries.PAGE
         self.state.save()
         return True
-
-    def _read(self) -> Chunk:
-        chunk = Chunk(cursor=self.state.progress.cursor)
-        for _ in range(PAGES_AT_ONCE):
-            self._take(chunk, self._page(chunk))
-            if chunk.last or len(chunk.wanted) >= queries.DETAILS:
-                break
-        return chunk
 
     def _page(self, chunk: Chunk) -> dict[str, Any]:
         owner, _, name = self.facts.repo.partition("/")
@@ -233,13 +225,14 @@ class Crawl:
         chunk.cursor = info.get("endCursor")
         chunk.last = chunk.last or not info.get("hasNextPage") or not chunk.cursor
 
-    def _advance(self, chunk: Chunk, reasons: dict[int, str], kept: list[int]) -> None:
+    def _advance(self, chunk: Chunk) -> None:
+        """Move the cursor behind a chunk; behind the last one, the crawl has read everything new and ends."""
         progress = self.state.progress
-        progress.drop(reasons, kept)
         progress.seen += chunk.seen
         progress.cursor = chunk.cursor
         if progress.next_watermark is None and chunk.newest is not None:
             progress.next_watermark = chunk.newest.isoformat()
         if chunk.last:
-            progress.finish()
+            progress.watermark, progress.etag = progress.next_watermark or progress.watermark or EPOCH, progress.next_etag
+            progress.crawling, progress.cursor, progress.next_watermark, progress.next_etag = False, None, None, None
         self.state.save()

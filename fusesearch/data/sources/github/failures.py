@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from fusesearch.core.errors import DataError, FusesearchError
+from fusesearch.core.errors import ConfigError, DataError, FusesearchError
 
 SECONDARY_SECONDS = 60.0
 """How long GitHub asks clients to wait after a secondary limit without ``Retry-After``."""
@@ -31,10 +31,6 @@ class Stopped(Failure):
 
 class Gone(Failure):
     """The resource does not exist, or we may not see it."""
-
-
-class Rejected(Failure):
-    """GitHub does not accept the credentials."""
 
 
 class Unanswered(Failure):
@@ -73,7 +69,7 @@ def meaning(error: Exception) -> Exception:
     if error.status == 429 or (error.status == 403 and limited):
         return Limited(summary, headers)
     if error.status == 401:
-        return Rejected(summary)
+        return ConfigError(f"mine.github: GitHub does not accept the credentials ({summary})")
     if error.status in {404, 410, 451}:
         return Gone(summary)
     if error.status >= 500 or error.status in {408, 425}:

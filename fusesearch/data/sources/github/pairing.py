@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Any
 
 from fusesearch.core.schema import Instance
@@ -37,14 +36,6 @@ DROPS = {
 OpenClone = Callable[[], AbstractContextManager[Clone]]
 
 
-@dataclass
-class Paired:
-    """Pairs of some pull requests, and reasons against the others, by number."""
-
-    instances: list[Instance] = field(default_factory=list)
-    reasons: dict[int, str] = field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class Span:
     """The commits before and after a pull request, how it was merged, and the changed files."""
@@ -55,38 +46,28 @@ class Span:
     changes: tuple[Change, ...]
 
 
-def screen(pull: Pull, since: datetime | None) -> str | None:
-    """Why to drop a pull request at first sight, or None."""
-    tests = {
-        "before_since": since is not None and pull.merged < since,
-        "no_issue": not pull.issue_ids and not pull.links,
-        "no_merge_commit": not pull.merge,
-        "no_files": pull.changed_files == 0,
-        "many_files": pull.changed_files > MAX_FILES,
-    }
-    return next((reason for reason, holds in tests.items() if holds), None)
-
-
-def pair(api: Api, facts: Facts, pulls: Sequence[Pull], open_clone: OpenClone, comments: bool) -> Paired:
-    """Pairs of pull requests that passed :func:`screen`."""
-    done = Paired()
-    issues = _texts(api, facts.repo, pulls, done.reasons)
+def pair(
+    api: Api, facts: Facts, pulls: Sequence[Pull], open_clone: OpenClone, comments: bool, reasons: dict[int, str]
+) -> list[Instance]:
+    """Pairs of pull requests that passed the screen; ``reasons`` gets those against the others, by number."""
+    issues = _texts(api, facts.repo, pulls, reasons)
     wanted = [pull for pull in pulls if pull.number in issues]
     if not wanted:
-        return done
+        return []
     with open_clone() as clone:
-        spans = _spans(clone, wanted, done.reasons)
+        spans = _spans(clone, wanted, reasons)
         blobs = {blob for span in spans.values() for change in span.changes for blob in (change.old, change.new)}
         clone.have_blobs((commit for span in spans.values() for commit in (span.base, span.end)), blobs)
         patches = history.patches(clone.git_dir, [(span.base, span.end) for span in spans.values()])
+    pairs = []
     for pull in wanted:
         if span := spans.get(pull.number):
             if (span.base, span.end) in patches:
                 both = patches[span.base, span.end]
-                done.instances.append(_instance(facts, pull, issues[pull.number], span, both, comments))
+                pairs.append(_instance(facts, pull, issues[pull.number], span, both, comments))
             else:
-                done.reasons[pull.number] = "large_patch"
-    return done
+                reasons[pull.number] = "large_patch"
+    return pairs
 
 
 def _texts(api: Api, repo: str, pulls: Sequence[Pull], reasons: dict[int, str]) -> dict[int, list[IssueText]]:

@@ -175,10 +175,19 @@ class GitHub:
             list(pool.map(publish, chosen))
 
     def _table(self, selection: Selection, states: dict[str, States]) -> dict[str, Any]:
-        rows = [self._row(facts, states[facts.repo]) for facts in selection.repositories]
+        rows = []
         dropped: Counter[str] = Counter()
-        for state in (state for streams in states.values() for state in streams.values()):
-            dropped.update({reason: len(set(numbers)) for reason, numbers in state.progress.drops.items()})
+        for facts in selection.repositories:
+            streams = [*states[facts.repo].values()]
+            progress = [state.progress for state in streams]
+            for reason, numbers in (drop for row in progress for drop in row.drops.items()):
+                dropped[reason] += len(set(numbers))
+            rows.append({
+                "repo": facts.repo, "pairs": sum(len(state.instances()) for state in streams), "new": self._new[facts.repo],
+                "looked_at": sum(row.seen for row in progress),
+                "complete": all(not row.crawling and row.watermark is not None for row in progress),
+                "stars": facts.stars, "licence": facts.licence, "language": facts.language,
+            })  # fmt: skip
         return {
             "repositories": rows,
             "dropped": {reason: dropped[reason] for reason in (*DROPS, *(ASKED_DROPS if self.config.questions else ()))},
@@ -187,15 +196,6 @@ class GitHub:
             "complete": all(row["complete"] for row in rows) and not self._skipped,
             "message": self._message,
         }
-
-    def _row(self, facts: Facts, states: States) -> dict[str, Any]:
-        progress = [state.progress for state in states.values()]
-        return {
-            "repo": facts.repo, "pairs": sum(len(state.instances()) for state in states.values()), "new": self._new[facts.repo],
-            "looked_at": sum(row.seen for row in progress),
-            "complete": all(not row.crawling and row.watermark is not None for row in progress),
-            "stars": facts.stars, "licence": facts.licence, "language": facts.language,
-        }  # fmt: skip
 
 
 def _pages(pulls: int) -> int:

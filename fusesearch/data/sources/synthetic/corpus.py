@@ -202,8 +202,8 @@ class NotPatchable(Exception):
 def future_flags(tree: ast.Module) -> int:
     """Compiler flags of the module's ``from __future__`` imports."""
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
-    features = {getattr(__future__, alias.name, None) for node in imports for alias in node.names} - {None}
-    return sum(feature.compiler_flag for feature in features)
+    features = {getattr(__future__, alias.name, None) for node in imports for alias in node.names}
+    return sum(feature.compiler_flag for feature in features if feature is not None)
 
 
 def mutated_node(text: str, function: Function, lines_added: int) -> FunctionNode:

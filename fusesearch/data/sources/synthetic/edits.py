@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -63,16 +62,26 @@ class Source:
         return self._starts[first - 1], self._starts[last]
 
 
-@dataclass
 class Scope:
-    """What generators know about the function around a node."""
+    """What generators know about the function around a node.
 
-    source: Source
-    function: FunctionNode
-    parents: dict[ast.AST, ast.AST]
-    variables: list[str]
-    attributes: dict[str, list[str]]
-    first_bound: dict[str, int]
+    ``parents`` of its nodes, its ``variables``, the line on which each is ``first_bound`` (0 for an argument), and the
+    ``attributes`` that it uses of each.
+    """
+
+    def __init__(self, source: Source, function: FunctionNode) -> None:
+        self.source, self.function = source, function
+        self.parents = {child: parent for parent in ast.walk(function) for child in ast.iter_child_nodes(parent)}
+        named = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+        self.first_bound: dict[str, int] = {argument.arg: 0 for argument in named}
+        attributes: dict[str, set[str]] = {}
+        for node in ast.walk(function):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self.first_bound[node.id] = min(self.first_bound.get(node.id, node.lineno), node.lineno)
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                attributes.setdefault(node.value.id, set()).add(node.attr)
+        self.attributes = {name: sorted(values) for name, values in attributes.items()}
+        self.variables = [name for name in self.first_bound if name not in ("self", "cls", "_")]
 
     def replace(self, node: ast.AST, text: str) -> tuple[int, int, str]:
         """An edit that replaces the node by ``text``."""
@@ -105,21 +114,6 @@ class Scope:
         before = text[start : self.source.span(statement)[0]]
         after = text[self.source.span(statement)[1] : end].strip()
         return None if before.strip() or (after and not after.startswith("#")) else (start, end, "")
-
-
-def scope_of(source: Source, function: FunctionNode) -> Scope:
-    """What there is to know about a function."""
-    parents = {child: parent for parent in ast.walk(function) for child in ast.iter_child_nodes(parent)}
-    named = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
-    bound: dict[str, int] = {argument.arg: 0 for argument in named}
-    attributes: dict[str, set[str]] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            bound[node.id] = min(bound.get(node.id, node.lineno), node.lineno)
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            attributes.setdefault(node.value.id, set()).add(node.attr)
-    variables = [name for name in bound if name not in ("self", "cls", "_")]
-    return Scope(source, function, parents, variables, {name: sorted(values) for name, values in attributes.items()}, bound)
 
 
 def nodes_of(function: FunctionNode) -> Iterator[ast.AST]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 from fusesearch.core.errors import RepositoryError
@@ -20,21 +19,13 @@ _DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--full
 """``-R`` makes the patch lead back to the parent and swaps the prefixes, which this swaps back."""
 
 
-@dataclass(frozen=True)
-class Change:
-    """The commit of an instance, or of several, ``refs/instances/<name>``: each path gets its content."""
-
-    name: str
-    files: Mapping[str, bytes]
-
-
 def write_repository(
-    git_dir: Path, files: dict[str, bytes], changes: Iterable[Change], message: str
+    git_dir: Path, files: dict[str, bytes], changes: Mapping[str, Mapping[str, bytes]], message: str
 ) -> dict[str, tuple[str, str]]:
-    """Write ``git_dir`` atomically: ``main`` holds ``files``, and each change is a commit on it.
+    """Write ``git_dir`` atomically: ``main`` holds ``files``, and each of ``changes`` is a commit on it.
 
-    Returns (commit, patch) per change name; the patch leads from the changed tree back to ``main``, and is empty for a change of
-    no file.
+    A change has a name, by which it is ``refs/instances/<name>``, and the content that each path gets. Returns (commit, patch)
+    per name; the patch leads from the changed tree back to ``main``, and is empty for a change of no file.
     Raises :class:`RepositoryError` when git fails.
     """
     with replacing_folder(git_dir) as temporary:
@@ -43,12 +34,12 @@ def write_repository(
         return _commits_and_patches(temporary)
 
 
-def _stream(files: dict[str, bytes], changes: Iterable[Change], message: str) -> bytes:
+def _stream(files: dict[str, bytes], changes: Mapping[str, Mapping[str, bytes]], message: str) -> bytes:
     parts = [b"commit refs/heads/main\nmark :1\n", _header(message)]
     parts += [b"M 100644 inline " + _quoted(path) + b"\n" + _data(content) for path, content in sorted(files.items())]
-    for change in changes:
-        parts += [f"commit refs/instances/{change.name}\n".encode(), _header(message), b"from :1\n"]
-        parts += [b"M 100644 inline " + _quoted(path) + b"\n" + _data(content) for path, content in change.files.items()]
+    for name, changed in changes.items():
+        parts += [f"commit refs/instances/{name}\n".encode(), _header(message), b"from :1\n"]
+        parts += [b"M 100644 inline " + _quoted(path) + b"\n" + _data(content) for path, content in changed.items()]
     return b"".join(parts)
 
 

@@ -13,8 +13,9 @@ import hashlib
 import linecache
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,6 +39,9 @@ _WRAPPERS = {
     *("all", "any", "bool", "dict", "enumerate", "float", "frozenset", "int", "isinstance", "iter", "len", "list", "max", "min"),
     *("next", "pprint", "pretty_print", "print", "range", "repr", "round", "set", "sorted", "str", "sum", "tuple", "type", "zip"),
 }
+
+Choose = Callable[[Sequence[str]], str]
+"""Chooses one of several templates."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +178,7 @@ def write_issue(symptom: Symptom, package: str, key: str) -> str | None:
     ``package`` is a name with a version; ``key`` chooses the wording.
     """
     words = _words(symptom, package)
-    choose = _Chooser(key, words)
+    choose = _chooser(key, words)
     parts = [
         choose(_OPENINGS["exception" if symptom.exception else "value"]),
         _code(symptom, choose(("prompt", "prompt", "fence"))),
@@ -203,18 +207,15 @@ def _words(symptom: Symptom, package: str) -> dict[str, str]:
     }
 
 
-class _Chooser:
-    """Picks templates by the key and fills them."""
+def _chooser(key: str, words: dict[str, str]) -> Choose:
+    """Picks templates by the key and fills them; each choice draws anew."""
+    numbers = count(1)
 
-    def __init__(self, key: str, words: dict[str, str]) -> None:
-        self._key = key
-        self._words = words
-        self._count = 0
+    def choose(templates: Sequence[str]) -> str:
+        drawn = hashlib.sha256(f"{key}:{next(numbers)}".encode()).digest()
+        return templates[int.from_bytes(drawn[:4], "big") % len(templates)].format_map(words)
 
-    def __call__(self, templates: Sequence[str]) -> str:
-        self._count += 1
-        digest = hashlib.sha256(f"{self._key}:{self._count}".encode()).digest()
-        return templates[int.from_bytes(digest[:4], "big") % len(templates)].format_map(self._words)
+    return choose
 
 
 def _titles(symptom: Symptom, words: dict[str, str]) -> Sequence[str]:
@@ -247,7 +248,7 @@ def _traceback(symptom: Symptom) -> str:
     return "\n".join([*lines, f"{symptom.exception}: {message}" if message else symptom.exception or ""])
 
 
-def _closing(symptom: Symptom, words: dict[str, str], choose: _Chooser) -> str:
+def _closing(symptom: Symptom, words: dict[str, str], choose: Choose) -> str:
     if symptom.promised:
         return choose(_CLOSINGS["other exception" if symptom.exception == symptom.promised_type else "no exception"])
     shape = _shape(words["want"])

@@ -21,7 +21,6 @@ from fusesearch.data.sources.synthetic.edits import (
     Source,
     nodes_of,
     operand,
-    scope_of,
     swapped,
 )
 
@@ -52,7 +51,7 @@ Generator = Callable[[ast.AST, Scope], Iterator[Edit]]
 
 def mutants(source: Source, function: FunctionNode, lines: set[int]) -> list[Mutant]:
     """All mutants of a function on the given lines (1-based: those that examples run), in source order."""
-    scope = scope_of(source, function)
+    scope = Scope(source, function)
     found = []
     for node in nodes_of(function):
         statement = scope.statement(node)

@@ -141,20 +141,17 @@ def _read_all(reader: int, seconds: float) -> bytes | None:
 
     Counts the waiting in steps of a second, so that it does not matter if both processes were stopped meanwhile.
     """
-    chunks: list[bytes] = []
-    size = 0
-    while size <= MAX_RESULT_BYTES:
-        ready, _, _ = select.select([reader], [], [], min(1.0, seconds))
-        if not ready:
+    answer = bytearray()
+    while len(answer) <= MAX_RESULT_BYTES:
+        if select.select([reader], [], [], min(1.0, seconds))[0]:
+            chunk = os.read(reader, 1 << 16)
+            if not chunk:
+                return bytes(answer)
+            answer += chunk
+        else:
             seconds -= 1
             if seconds <= 0:
                 return None
-            continue
-        chunk = os.read(reader, 1 << 16)
-        if not chunk:
-            return b"".join(chunks)
-        chunks.append(chunk)
-        size += len(chunk)
     return b""
 
 

@@ -59,7 +59,8 @@ def main() -> None:
 def mine_package(job: dict[str, Any], say: Callable[[dict[str, Any]], None], steady: bool) -> dict[str, Any]:
     """Do one job: ``{"row": {"repo", "instances", "table", "ended_by_clock", "unsteady"}}`` or ``{"skipped": reason}``.
 
-    ``steady``: addresses are the same in every run.
+    ``steady``: addresses are the same in every run. ``unsteady`` is why the instances may depend on the machine's speed or on
+    chance; empty if they do not.
     """
     root = Path(job["root"]) if job.get("root") else None
     package = Package(job["repo"], job["module"], tuple(job["without"]), root)
@@ -82,33 +83,26 @@ def mine_package(job: dict[str, Any], say: Callable[[dict[str, Any]], None], ste
         instances = _write(corpus, search.findings, asked, Path(job["git_dir"]))
     except FusesearchError as error:
         return {"skipped": str(error)}
-    row = {"repo": package.repo, "instances": instances, "table": _table(corpus, search, asked)}
-    return {"row": row | {"ended_by_clock": sandbox.late, "unsteady": _unsteady(corpus, sandbox, spent, steady)}}
-
-
-def _unsteady(corpus: Corpus, sandbox: Sandbox, spent: bool, steady: bool) -> str:
-    """Why the instances may depend on the machine's speed or on chance; empty if they do not."""
+    unsteady = "" if steady else "the system does not allow fixed addresses"
     if spent or corpus.dropped["docstring not recorded in time"]:
-        return "seconds_per_repository ran out"
-    if sandbox.late:
-        return f"the clock ended examples {sandbox.late} times"
-    return "" if steady else "the system does not allow fixed addresses"
+        unsteady = "seconds_per_repository ran out"
+    elif sandbox.late:
+        unsteady = f"the clock ended examples {sandbox.late} times"
+    row = {"repo": package.repo, "instances": instances, "table": _table(corpus, search, asked)}
+    return {"row": row | {"ended_by_clock": sandbox.late, "unsteady": unsteady}}
 
 
 def _write(corpus: Corpus, findings: list[Finding], asked: Asked | None, git_dir: Path) -> list[dict[str, Any]]:
     """Write the repository; return its instances as plain dicts in the order found."""
-    named = {}
+    slug, named = corpus.package.slug, {}
     for finding in findings:
         mutant = finding.mutant
-        name = digest(finding.function.entity, mutant.kind, mutant.start, mutant.replacement)[:8]
-        named[f"{corpus.package.slug}-{name}"] = finding
+        named[f"{slug}-{digest(finding.function.entity, mutant.kind, mutant.start, mutant.replacement)[:8]}"] = finding
     files = {file.path: corpus.committed(file.path).text.encode() for file in corpus.files}
-    changes = [
-        git_writer.Change(name, {finding.function.path: shortened(finding.text).text.encode()}) for name, finding in named.items()
-    ]
-    plain, altered = f"{corpus.package.slug}-plain", f"{corpus.package.slug}-altered"
+    changes = {name: {finding.function.path: shortened(finding.text).text.encode()} for name, finding in named.items()}
+    plain, altered = f"{slug}-plain", f"{slug}-altered"
     if asked:
-        changes += [git_writer.Change(plain, {}), git_writer.Change(altered, asked.altered)]
+        changes |= {plain: {}, altered: asked.altered}
     written = git_writer.write_repository(git_dir, files, changes, f"{corpus.package.repo} {corpus.package.version}")
     instances = [_instance(corpus, name, finding, *written[name]) for name, finding in named.items()]
     for question in asked.questions if asked else []:

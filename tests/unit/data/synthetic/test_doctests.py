@@ -57,26 +57,22 @@ def test_examples_of_modules_classes_and_methods_are_found(found):
 
 def test_a_reproducer_has_the_statements_its_names_need_and_no_other(found):
     assert shown(doctests.reproducer(found["box.py::Box"], 5)) == ["items = []", "items.append(4)", "items"]
-
-
-def test_imports_are_trimmed_and_directives_hidden(found):
+    # imports are trimmed, and directives hidden
     assert shown(doctests.reproducer(found["box.py::Box"], 4)) == ["from os.path import join", 'join("a", "b")']
 
 
-def test_a_session_runs_to_its_end_when_everything_is_as_documented(found):
+def test_a_session_runs_to_its_end_when_everything_is_as_documented_and_stops_at_the_first_difference(found):
     examples = found["box.py::Box"].examples
     outcomes = doctests.run_examples(examples, {})
     assert len(outcomes) == len(examples)
     assert all(outcome.passed for outcome in outcomes)
-
-
-def test_a_session_stops_at_the_first_difference():
     wrong = doctests.Example("1 + 1\n", "3\n", None, doctests.OPTIONS)
     [outcome] = doctests.run_examples([wrong, wrong], {})
     assert (outcome.passed, outcome.got) == (False, "2\n")
 
 
-def test_an_exception_is_reported_with_type_and_message():
+def test_an_exception_is_reported_with_type_and_message_and_a_promised_one_that_does_not_come_is_a_failure():
+    assert not doctests.run_example(doctests.Example("1\n", "", "ValueError: no\n", doctests.OPTIONS), {}).passed
     outcome = doctests.run_example(doctests.Example("int('x')\n", "3\n", None, doctests.OPTIONS), {})
     assert not outcome.passed
     assert outcome.exception == "ValueError"
@@ -90,10 +86,6 @@ def test_memory_addresses_are_not_quoted(source, got):
     outcome = doctests.run_example(doctests.Example(source, "3\n", None, doctests.OPTIONS), {})
     assert outcome.got == got
     assert "0x7" not in outcome.message
-
-
-def test_a_promised_exception_that_does_not_come_is_a_failure():
-    assert not doctests.run_example(doctests.Example("1\n", "", "ValueError: no\n", doctests.OPTIONS), {}).passed
 
 
 @pytest.mark.parametrize("want", ["<object at 0x7f3a12>\n", "", "x" * 1000])

@@ -62,8 +62,7 @@ def test_the_outermost_call_of_a_line_is_told_from_its_arguments():
 
 def test_names_that_the_example_defines_are_not_of_the_repository():
     names = draw_evidence("Wrong sum\n```python\ndef my_helper(a):\n    return a\nmy_helper(total_of(1))\n```").names
-    assert "my_helper" not in names
-    assert "total_of" in names
+    assert {"my_helper", "total_of"} & names.keys() == {"total_of"}
 
 
 def test_messages_options_and_codes_are_literals():
@@ -260,7 +259,7 @@ def test_the_parts_of_a_name_are_one_word(tmp_path: Path, issue: str, little: bo
     assert says_little(found, issue) is little
 
 
-@pytest.mark.parametrize("built", ["dist/app.js", "web/app.min.js", "app.bundle.mjs"])
+@pytest.mark.parametrize("built", ["dist/app.js", "app.bundle.mjs"])
 def test_what_is_built_comes_after_what_it_is_built_from(tmp_path: Path, built: str):
     adapter = "function send(request) { return request.upload(request.size); }\n"
     tree = {"lib/adapter.js": adapter, built: adapter + adapter.replace("send", "again")}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusesearch.code.plain import calls_in, without_text
+from fusesearch.code.other.plain import calls_in, without_text
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.neighbours import Neighbours, Sources, Spot
 from fusesearch.search.repository import Repository

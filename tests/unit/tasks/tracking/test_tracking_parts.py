@@ -11,9 +11,8 @@ from fusesearch.core.errors import TrackingUnavailable
 from tasks.running.record import RUNS, RunRecord, digests, is_unchanged, records, revision, stage_record, write_record
 from tasks.tracking import track
 from tasks.tracking.projection import curve_points, is_kept
-from tasks.tracking.store import locked_client, translated_errors, without_passwords
+from tasks.tracking.store import translated_errors, without_passwords
 from tests.fakes.git import committed
-from tests.fakes.local_server import LocalServer, by
 
 _WORDS = st.text(st.characters(categories=("L", "N")), min_size=1)
 
@@ -34,14 +33,6 @@ def test_an_error_of_the_store_is_one_line_without_its_password():
     assert "for url: http://ann@mlflow/api/x" in text
     assert secret not in text
     assert "\n" not in str(caught.value)
-
-
-def test_a_server_that_rejects_the_credentials_says_what_to_set(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    guarded = by(lambda request, _: (200 if request.path == "/health" else 401, "You are not authenticated."))
-    hint = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
-    with LocalServer(guarded) as server, pytest.raises(TrackingUnavailable, match=hint), locked_client(server.address) as client:
-        client.search_experiments()
 
 
 def test_a_store_that_is_away_is_one_warning_for_the_stage(tmp_path, monkeypatch, caplog):
