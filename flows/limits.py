@@ -23,7 +23,7 @@ def limits_of(stage: Stage, params: Params) -> list[str]:
     """The limits that a run of ``stage`` with ``params`` on this machine takes a slot of."""
     if stage.name == "mine" and params.mine.source == "github":
         return [GITHUB]
-    if stage.name == "synthesize" and params.teacher.localizer == "model":
+    if stage.name == "synthesize" and params.teacher.model:
         return [TEACHER]
     return [GPU] if stage.gpu and has_gpu() else []
 

@@ -53,11 +53,11 @@ def source_of(params: Params, scratch: Path) -> Source:
             from fusesearch.data.sources.github import GitHub
 
             barred = {row.repo for path in params.split.benchmarks for row in barred_instances(path)}
-            return GitHub(params.mine.github, KEPT / "github", params.mine.workers, barred)
+            return GitHub(params.mine.github, KEPT / "github", params.mine.workers, barred, since=params.mine.since)
         case "git":
             from fusesearch.data.sources.git import LocalGit
 
-            return LocalGit(params.mine.git)
+            return LocalGit(params.mine.git, params.mine.since)
         case "benchmark":
             from fusesearch.data.sources.benchmark import Benchmark
 

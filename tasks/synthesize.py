@@ -55,7 +55,7 @@ def lacking(job: Job) -> Iterator[Part]:
     """Instances that lack a candidate; none if vLLM serves the teacher: the stage's servers take all episodes side by side."""
     from fusesearch.training.synthesis import draw
 
-    if job.params.teacher.localizer != "model" or job.params.teacher.base_url:
+    if not job.params.teacher.model or job.params.teacher.base_url:
         candidates = draw(_instances(job), job.params.synthesize, job.params.seed)
         with closing(Journal(job.scratch / JOURNAL, key="key")) as rows:
             yield Part(JOURNAL, tuple(dict.fromkeys(row.instance.instance_id for row in candidates if row.key not in rows)))

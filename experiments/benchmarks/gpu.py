@@ -296,7 +296,7 @@ def publishing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
     """Seconds to write a version of the weights to shared memory, and to read it onto the GPU."""
     from safetensors.torch import load_file
 
-    from fusesearch.training.weights import FileWeights
+    from fusesearch.training.served import ServedPolicy
 
     memory = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else machine.folder  # noqa: S108 - where servers read them, too
     for name, base in machine.models.items():
@@ -304,7 +304,7 @@ def publishing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
         model = machine.model(base)
         with tempfile.TemporaryDirectory(dir=memory) as folder:
             servers: Any = SimpleNamespace(reload=lambda path: None)
-            weights = FileWeights(Path(folder, "weights"), servers, tokenizer, "bfloat16")
+            weights = ServedPolicy(Path(folder, "weights"), servers, tokenizer, "bfloat16")
             started = time.perf_counter()
             path = weights.write(model, 0)
             written = time.perf_counter()

@@ -39,14 +39,12 @@ def systems_of(rows: Sequence[Instance], rankings: Mapping[str, Ranking]) -> dic
     listed: dict[str, Score] = {}
     own: dict[str, Score] = {}
     confidence: dict[str, float] = {}
-    probabilities: dict[str, dict[str, float]] = {}
     for row in rows:
         found = rankings.get(row.instance_id, Ranking([], []))
         listed[row.instance_id] = answered(row, found.listed())
         own[row.instance_id] = answered(row, found.best())
         confidence[row.instance_id] = found.files[0].probability if found.files else 0.0
-        probabilities[row.instance_id] = {one.candidate.entity: one.probability for one in [*found.files, *found.functions]}
-    return {RANKER: System(RANKER, listed, confidence=confidence, probabilities=probabilities), OWN: System(OWN, own)}
+    return {RANKER: System(RANKER, listed, confidence=confidence), OWN: System(OWN, own)}
 
 
 def by_column(real: Tables, evaluated: Sequence[Instance], name: str, column: str) -> System:

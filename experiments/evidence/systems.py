@@ -18,14 +18,13 @@ from fusesearch.localizers.registry import make_localizer
 class System:
     """A row of the table: its answers as scores by instance, in rank order; ``seconds`` of each where they were measured.
 
-    ``confidence`` is that of an answer, ``probabilities`` those of what it names and of other candidates.
+    ``confidence`` is that of an answer.
     """
 
     name: str
     scores: Mapping[str, Score]
     seconds: Sequence[float] = ()
     confidence: Mapping[str, float] = field(default_factory=dict)
-    probabilities: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def only(self, instances: Iterable[str]) -> System:
         """The same on some instances."""

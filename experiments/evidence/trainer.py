@@ -170,19 +170,6 @@ def predict(booster: lightgbm.Booster, table: pl.DataFrame, columns: Sequence[st
     return np.asarray(booster.predict(table.select(columns).to_numpy(), raw_score=True, num_threads=1), dtype=float)
 
 
-@dataclass(frozen=True)
-class Rankers:
-    """Trees by level, and the model file of :mod:`fusesearch.localizers.ranker.trees` that has them."""
-
-    boosters: Mapping[str, lightgbm.Booster]
-    document: dict[str, Any]
-
-    def scores(self, tables: Mapping[str, pl.DataFrame]) -> dict[str, Floats]:
-        """Scores of the rows of tables."""
-        found = {level: predict(booster, tables[level], COLUMNS[level]) for level, booster in self.boosters.items()}
-        return {**found, "function": with_files(tables, found, self.document["function"]["file_share"])}
-
-
 def train(
     tables: Mapping[str, pl.DataFrame],
     settings: Settings,
@@ -190,10 +177,11 @@ def train(
     provenance: Mapping[str, Any],
     learned: Collection[str] | None = None,
     judged: Collection[str] | None = None,
-) -> Rankers:
-    """Rankers of both levels. What a score means, and how much a function's file counts, comes from scores out of fold.
+) -> dict[str, Any]:
+    """The model file of :mod:`fusesearch.localizers.ranker.trees` with rankers of both levels.
 
-    Trees learn from the issues ``learned``, what a score means from those ``judged``; by default both from all.
+    What a score means, and how much a function's file counts, comes from scores out of fold. Trees learn from the issues
+    ``learned``, what a score means from those ``judged``; by default both from all.
     """
     held_out = {level: out_of_fold(table, COLUMNS[level], settings, seed, learned) for level, table in tables.items()}
     teaches = {level: _of(table, learned) for level, table in tables.items()}
@@ -214,7 +202,7 @@ def train(
         }
         for level, table in tables.items()
     }
-    return Rankers(boosters, {"version": VERSION, "provenance": dict(provenance), **models})
+    return {"version": VERSION, "provenance": dict(provenance), **models}
 
 
 def _of(table: pl.DataFrame, issues: Collection[str] | None) -> NDArray[np.bool_]:

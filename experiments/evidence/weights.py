@@ -155,7 +155,7 @@ def main(
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
     found = train(tables, Settings(), 0, about, trees, curves)
-    write_text(to, json.dumps(found.document, separators=(",", ":")) + "\n")
+    write_text(to, json.dumps(found, separators=(",", ":")) + "\n")
 
 
 def learned_from(repo: str, repos: Path, number: int) -> list[Instance]:

@@ -28,7 +28,7 @@ def list_profiles() -> None:
     active = current(root)
     for name in names(root):
         params = load_profile(name, root)
-        teacher = params.teacher.model or params.teacher.localizer
+        teacher = params.teacher.model or "lexical"
         typer.echo(f"{'*' if name == active else ' '} {name:<12} base {params.model.base}, teacher {teacher}")
 
 

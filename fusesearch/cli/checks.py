@@ -185,7 +185,7 @@ def vllm(place: Place) -> Iterator[Check]:
     from fusesearch.training.serving import vllm_python
 
     params, teacher = place.params, place.params.teacher
-    own_teacher = teacher.localizer == "model" and not teacher.base_url
+    own_teacher = bool(teacher.model) and not teacher.base_url
     if "vllm" not in (params.grpo.rollouts, params.evaluate.rollouts) and not own_teacher:
         return
     for address in params.compute.servers:
@@ -209,9 +209,9 @@ def verl(place: Place) -> Iterator[Check]:
 def teacher(place: Place) -> Iterator[Check]:
     """The teacher's model, endpoint and key."""
     wanted = place.params.teacher
-    if wanted.localizer != "model":
+    if not wanted.model:
         return
-    yield Check("teacher", bool(wanted.model), wanted.model or "no model named", "set teacher.model in params.yaml")
+    yield Check("teacher", True, wanted.model)
     if wanted.base_url:
         answers = reachable(f"{wanted.base_url.rstrip('/')}/models")
         detail = wanted.base_url if answers else f"nothing answers at {wanted.base_url}"
@@ -223,11 +223,10 @@ def teacher(place: Place) -> Iterator[Check]:
 def github(place: Place) -> Iterator[Check]:
     """The credentials of mining: a token, or those of an App."""
     if place.params.mine.source == "github":
-        from fusesearch.data.sources.github.client import APP
+        from fusesearch.data.sources.github.client import APP, TOKEN
 
-        env = place.params.mine.github.token_env
-        given = env in os.environ or set(APP) <= set(os.environ)
-        yield Check("github token", given, env, "set it to a token that can read public data")
+        given = TOKEN in os.environ or set(APP) <= set(os.environ)
+        yield Check("github token", given, TOKEN, "set it to a token that can read public data")
 
 
 INSTALLED: tuple[Callable[[Path], Iterator[Check]], ...] = (python, programs, extras, hardware)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,17 +31,17 @@ FORMER_NAMES = {
     "samuelcolvin/pydantic": "pydantic/pydantic",
     "sdispater/poetry": "python-poetry/poetry",
 }
-"""Former names of well-known benchmark repositories, in lower case. ``split.aliases`` adds more."""
+"""Former names of well-known benchmark repositories, in lower case."""
 
 
 class Families:
     """Groups of names of one repository, merged as relations become known."""
 
-    def __init__(self, aliases: Mapping[str, str] | None = None) -> None:
+    def __init__(self) -> None:
         self._above: dict[str, str] = {}
         self._derived: set[str] = set()
         self._joined: set[str] = set()
-        for other, name in {**FORMER_NAMES, **(aliases or {})}.items():
+        for other, name in FORMER_NAMES.items():
             self._join(other.casefold(), name.casefold())
 
     def learn(self, repo: str, known: Provenance) -> None:

@@ -78,10 +78,10 @@ class Plan:
 def plan_splits(rows: Iterable[tuple[str, Mapping[str, Any]]], rules: Split, seed: int) -> Plan:
     """Assign every repository of ``rows`` (repository, provenance) to a split.
 
-    Names of one repository, by provenance or ``rules.aliases``, share a split. A repository held out by its owner takes its
-    whole family with it.
+    Names of one repository, by provenance or as well-known former names, share a split. A repository held out by its owner
+    takes its whole family with it.
     """
-    families = Families(rules.aliases)
+    families = Families()
     repos: dict[str, None] = {}
     for repo, provenance in rows:
         repos[repo] = None

@@ -79,6 +79,11 @@ def check_commit(commit: str) -> None:
         raise RepositoryError(f"{clipped(commit)!r} is not a commit, a branch or a tag")
 
 
+def address_on_github(repo: str) -> str:
+    """Where git finds ``owner/name``: on the server that ``GITHUB_SERVER_URL`` names, as on GitHub's runners, or github.com."""
+    return f"{os.environ.get('GITHUB_SERVER_URL', '').strip().rstrip('/') or 'https://github.com'}/{repo}.git"
+
+
 @contextmanager
 def open_clone(address: str, cache_dir: Path, tries: int = 1) -> Iterator[Clone]:
     """The clone of ``address`` below ``cache_dir``, created if needed and locked for this process.

@@ -53,7 +53,7 @@ def parse_call(name: str, arguments: object, tools: Mapping[str, type[Tool]] = T
 class Toolbox:
     """``tools`` over ``repository``, for any number of episodes, threads and event loops.
 
-    Each process runs ``limits.concurrency`` searches at once. ``memory_bytes`` limits the memory of earlier calls; 0 turns it
+    Each process runs two searches at once for each core. ``memory_bytes`` limits the memory of earlier calls; 0 turns it
     off. Toolboxes over one :class:`Repository` object with equal limits share their memory, which lives as long as that
     object.
     """
@@ -95,7 +95,7 @@ class Toolbox:
             flight = memory.flights.get(request)
             if flight is None:
                 flight = memory.flights[request] = _Flight()
-                _pool(os.getpid(), self.limits.concurrency or 2 * cores()).submit(self._fly, request, flight)
+                _pool(os.getpid(), 2 * cores()).submit(self._fly, request, flight)
             flight.waiting += 1
         try:
             return await asyncio.wrap_future(flight.future)

@@ -28,7 +28,7 @@ from fusesearch.training.nano.averaging import average_callback
 from fusesearch.training.nano.renaming import Names, kept_words
 from fusesearch.training.ranks import from_first_rank, rank, train_in_ranks, world_size
 from fusesearch.training.rollouts import Batch, Episodes, degenerate, reward_deviation, rollout_figures
-from fusesearch.training.served import Policy, make
+from fusesearch.training.served import ServedPolicy
 from fusesearch.training.serving import Servers
 from fusesearch.training.sft import describe_checkpoint
 from fusesearch.training.trainer import (
@@ -47,9 +47,9 @@ from fusesearch.training.trainer import (
     student_dtype,
     throughput,
     trainer_arguments,
+    whole_weights,
 )
 from fusesearch.training.validation import Validator, reserve
-from fusesearch.training.weights import FileWeights, check_publishing, folder_of, gathered
 
 Snapshot = Callable[[Instance], Repository]
 Tasks = Mapping[str, Instance]
@@ -200,9 +200,10 @@ def _sampler(
     params: Params, section: Grpo, model: Any, tokenizer: Any, out: Path
 ) -> AbstractContextManager[tuple[BatchOf | None, Publish | None]]:
     """What makes the rollouts, on rank 0, and how weights reach it; None where it has them."""
+    import torch
 
     def give_share(model: Any, step: int) -> dict[str, float]:
-        gathered(model, params.model.dtype)  # rank 0 publishes them
+        whole_weights(model, getattr(torch, params.model.dtype))  # rank 0 publishes them
         return {}
 
     if rank():
@@ -224,20 +225,22 @@ def _served(params: Params, section: Grpo, model: Any, tokenizer: Any, out: Path
     out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         servers = stack.enter_context(Servers(params.compute, out / "vllm.log", torch.cuda.device_count()))
-        folder = folder_of(params.compute, out)
-        weights = FileWeights(folder, servers, tokenizer, params.model.dtype)
+        folder = out / "weights"
+        policy = ServedPolicy(folder, servers, tokenizer, params.model.dtype)
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        servers.start(weights.write(model, 0))
-        check_publishing(model, tokenizer, weights, servers, section.temperature, params.model.dtype)
-        policy = Policy(tokenizer, servers.addresses, servers.name, servers.max_context, weights.version)
+        servers.start(policy.write(model, 0))
+        policy.check(model, section.temperature)
 
         def batch_of(asked: Episodes, ids: list[str], trainer: Any) -> Batch:
             servers.wake()
-            batch = make(asked, ids, trainer.state.global_step, policy)
+            started = time.perf_counter()
+            batch = asked.make(ids, trainer.state.global_step, policy.model())
+            seconds = time.perf_counter() - started
             servers.sleep()
-            return replace(batch, figures={**trainer.vllm_generation.figures, **batch.figures})
+            figures = {**trainer.vllm_generation.figures, **batch.figures, "rollout_seconds": seconds}
+            return replace(batch, figures=figures)
 
-        yield batch_of, weights.publish
+        yield batch_of, policy.publish
 
 
 def rollout_reward(score: list[float | None], **_: Any) -> list[float | None]:
@@ -301,7 +304,7 @@ def _trainer(run: Run) -> Any:
         processing_class=run.tokenizer,
         callbacks=callbacks,
         peft_config=adapters(section.lora, run.params.seed),
-        optimizer_of=partial(make_optimizer, section.optimizer, section.learning_rate),
+        optimizer_of=partial(make_optimizer, "adamw", section.learning_rate),
     )
 
     def publish() -> None:

@@ -189,8 +189,16 @@ class Servers:
 
     def _reload(self, server: _Server) -> None:
         assert self._weights is not None  # noqa: S101 - set by reload
+        seconds = CALL_SECONDS + sum(path.stat().st_size for path in self._weights.glob("*.safetensors")) / READ_RATE
+        body = {"method": "reload_weights", "kwargs": {"weights_path": str(self._weights)}}
+        # no request runs meanwhile: the trainer calls this
         try:
-            _change(server.address, self._weights, self._asleep)
+            with httpx2.Client(base_url=server.address, timeout=seconds, trust_env=False) as client:
+                if self._asleep:
+                    client.post("/wake_up?tags=weights").raise_for_status()
+                client.post("/collective_rpc", json=body).raise_for_status()
+                if self._asleep:
+                    client.post("/wake_up?tags=kv_cache").raise_for_status()
         except httpx2.HTTPError as error:
             then = f"see {self._log}" if server.process else "start vLLM there with VLLM_SERVER_DEV_MODE=1 and the same model"
             raise InfrastructureError(
@@ -237,18 +245,6 @@ def server_options(options: Sequence[str]) -> argparse.Namespace:
         return parser.parse_known_args(list(options))[0]
     except argparse.ArgumentError as error:
         raise ConfigError(f"compute.options: {error}") from None
-
-
-def _change(address: str, weights: Path, slept: bool) -> None:
-    """Change a server's weights in place. ``slept``: it may be asleep. No request runs meanwhile: the trainer calls this."""
-    seconds = CALL_SECONDS + sum(path.stat().st_size for path in weights.glob("*.safetensors")) / READ_RATE
-    with httpx2.Client(base_url=address, timeout=seconds, trust_env=False) as client:
-        if slept:
-            client.post("/wake_up?tags=weights").raise_for_status()
-        body = {"method": "reload_weights", "kwargs": {"weights_path": str(weights)}}
-        client.post("/collective_rpc", json=body).raise_for_status()
-        if slept:
-            client.post("/wake_up?tags=kv_cache").raise_for_status()
 
 
 def _facts(address: str) -> tuple[str, int]:

@@ -93,7 +93,7 @@ def synthesize(
 
     Raises:
         InfrastructureError: over half of the candidates failed; finished ones stay in the journal.
-        ConfigError: the teacher's model or address is missing.
+        ConfigError: the calls of a teacher that the stage serves cannot be read.
     """
     failed: dict[str, Trajectory] = {}
     with _asked(params.teacher, params, out) as model:
@@ -176,10 +176,8 @@ def _scripted(candidate: Candidate, params: Params) -> Model:
 @contextmanager
 def _asked(teacher: Teacher, params: Params, out: Path) -> Iterator[Callable[[], Model | None]]:
     """Gives the teacher's model for one event loop, or None where a script teaches."""
-    if teacher.localizer == "lexical":
+    if not teacher.model:
         yield lambda: None
-    elif not teacher.model:
-        raise ConfigError("teacher.localizer is 'model', so teacher.model must be set in params.yaml, and teacher.base_url too")
     elif teacher.base_url:
         yield lambda: load_model(teacher.model, teacher.base_url, api_key=os.environ.get("OPENAI_API_KEY"))
     else:

@@ -225,7 +225,11 @@ def whole_weights(model: Any, dtype: Any) -> dict[str, Any]:
     All ranks must call it; rank 0 gets all and the others none. A tensor at a time is whole on a GPU. Tied weights are copies,
     not one tensor.
     """
+    import torch
     from torch.distributed.tensor import DTensor
+
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()  # what torch keeps of a step: servers on the same GPUs may want it
 
     def whole(name: str, dtype: Any = None) -> Any:
         value = state[name].detach().to(dtype)

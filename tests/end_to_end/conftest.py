@@ -26,7 +26,6 @@ TINY = {
         "packages": ["toolz", "more_itertools", "boltons", "mpmath"],
         "per_repository": 5,
         "attempts_per_repository": 40,
-        "seconds_per_repository": 30,
     },
     "split": {"validation_owners": ["toolz"]},
     "agent": {"max_turns": 3, "max_new_tokens": 16, "max_context_tokens": 3000},

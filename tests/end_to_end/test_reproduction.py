@@ -28,8 +28,8 @@ def test_wrong_inputs_end_with_one_clear_line(project, monkeypatch, capsys):
     monkeypatch.chdir(project.root)
     path = project.root / "params.yaml"
     good = path.read_text()
-    path.write_text(good.replace("seconds_per_repository:", "seconds_per_repositry:", 1))
-    assert said("split") == ["error: params.yaml: mine.seconds_per_repositry: Extra inputs are not permitted"]
+    path.write_text(good.replace("attempts_per_repository:", "attempts_per_repositry:", 1))
+    assert said("split") == ["error: params.yaml: mine.attempts_per_repositry: Extra inputs are not permitted"]
     path.write_text(good)
     assert said("filter") == ["error: data/raw/pairs.parquet is missing: run the stage that makes it (`dvc repro`)"]
 

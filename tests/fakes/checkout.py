@@ -3,7 +3,7 @@
 NANO = "# nano, with a comment\nprofile: nano\nseed: 7\nmodel: {base: ./no/base}\n"
 BIG = (
     "profile: big\nmodel: {base: org/big, dtype: bfloat16}\ngrpo: {rollouts: vllm}\n"
-    "teacher: {localizer: model, base_url: http://127.0.0.1:9/v1}\n"
+    "teacher: {model: m, base_url: http://127.0.0.1:9/v1}\n"
 )
 
 

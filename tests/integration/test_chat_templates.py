@@ -1,11 +1,15 @@
-"""Chat templates of others' models: whether they show tools, and whether their calls can be read from text."""
+"""Chat templates of others' models: whether they show tools, whether their calls can be read from text, and what they rewrite."""
+
+from pathlib import Path
 
 import pytest
 
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.models.chat import prompt_ids, unreadable_calls
-from fusesearch.core.errors import ArtifactError
+from fusesearch.agents.parsing import format_calls
+from fusesearch.core.errors import ArtifactError, DataError
 from fusesearch.training.nano import student
+from tests.fakes.replayed import replayed
 
 TOOLS = [
     {"type": "function", "function": {"name": "grep", "description": "", "parameters": {"type": "object", "properties": {}}}}
@@ -58,3 +62,43 @@ def test_a_template_that_leaves_the_tools_out_is_refused(tokenizer):
         prompt_ids(tokenizer, asked, TOOLS)
     tokenizer.chat_template = calls("")
     assert prompt_ids(tokenizer, asked, TOOLS)
+
+
+ROOT = Path(__file__).parents[2]
+CALLS = format_calls([("grep", {"pattern": "def a"}), ("glob", {"pattern": "*.py"})])
+MESSAGES = [
+    Message(role="system", content="Find code."),
+    Message(role="user", content="a() fails"),
+    Message(role="assistant", content=CALLS),
+    Message(role="tool", content="/repo/a.py:1:def a(", tool_call_id="1"),
+    Message(role="tool", content="/repo/a.py", tool_call_id="2"),
+    Message(role="assistant", content="## Locations to Modify\n- /repo/a.py::a"),
+]
+
+
+@pytest.fixture(scope="module")
+def nano():
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(ROOT / "experiments/nano/base")
+
+
+def test_a_template_that_rewrites_earlier_messages_is_refused(nano, monkeypatch):
+    forgetful = nano.chat_template.replace(
+        "message.content + '<|im_end|>'", "(message.content if loop.last else '') + '<|im_end|>'"
+    )
+    monkeypatch.setattr(nano, "chat_template", forgetful)
+    with pytest.raises(DataError, match="prefix-preserving"):
+        replayed(nano, MESSAGES, [])
+
+
+def test_a_template_that_drops_earlier_thinking_changes_no_tokens(nano, monkeypatch):
+    said = [
+        row.model_copy(update={"content": f"<think>so</think>{row.content}"}) if row.role == "assistant" else row
+        for row in MESSAGES
+    ]
+    kept = replayed(nano, said, [])
+    shorter = nano.chat_template.replace("message.content + '<|im_end|>'", "message.content.split('</think>')[-1] + '<|im_end|>'")
+    assert shorter != nano.chat_template
+    monkeypatch.setattr(nano, "chat_template", shorter)
+    assert replayed(nano, said, []) == kept > replayed(nano, MESSAGES, [])

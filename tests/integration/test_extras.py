@@ -39,7 +39,7 @@ QUESTION = "Which functions and methods call `perimeter` directly?"
 CHECKPOINT = ROOT / "experiments/nano/base"
 MINE = {
     "source": "synthetic", "tasks": ["faults"], "packages": ["packaging", "voluptuous"], "per_repository": 2,
-    "attempts_per_repository": 20, "seconds_per_repository": 30,
+    "attempts_per_repository": 20,
 }  # fmt: skip
 IMPORTED = """
 import importlib, sys

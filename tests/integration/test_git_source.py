@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from datetime import date
 
 import pytest
 
@@ -58,10 +59,10 @@ def clone(tmp_path_factory):
     return folder, ids
 
 
-def mine(clone, tmp_path, **changes):
+def mine(clone, tmp_path, since=None, **changes):
     folder, _ = clone
     config = GitSource(**{"repositories": [f"team/tool={folder}"], "issues": [folder.parent / "issues.jsonl"]} | changes)
-    mined = LocalGit(config).mine(tmp_path / "repos", lambda done, total: None)
+    mined = LocalGit(config, since).mine(tmp_path / "repos", lambda done, total: None)
     return {row.provenance["merge_commit"]: row for row in mined.instances}, mined.table
 
 
@@ -96,7 +97,7 @@ def test_messages_are_texts_only_when_asked_for_and_marked(clone, tmp_path):
 
 
 def test_since_leaves_out_what_is_older(clone, tmp_path):
-    rows, _ = mine(clone, tmp_path, since="2024-02-04")
+    rows, _ = mine(clone, tmp_path, since=date(2024, 2, 4))
     assert set(rows) == {clone[1]["merge"]}
 
 
@@ -107,8 +108,6 @@ def test_since_leaves_out_what_is_older(clone, tmp_path):
         ({"repositories": ["x y=/nowhere"]}, "not a repository name"),
         ({"repositories": ["team/tool=/nowhere"]}, "no such git repository"),
         ({"issues": []}, "neither in a dump nor in a note"),
-        ({"branch": "--all"}, "not a branch or commit"),
-        ({"branch": "nosuch"}, "has no branch nosuch"),
         ({"notes_ref": "--all"}, "not a ref of notes"),
     ],
 )
@@ -116,6 +115,12 @@ def test_an_unusable_repository_is_one_clear_line(clone, tmp_path, changes, word
     with pytest.raises((ConfigError, DataError), match=words) as caught:
         mine(clone, tmp_path, **changes)
     assert str(caught.value).isprintable()
+
+
+def test_a_clone_without_a_commit_is_said_to_be_one(clone, tmp_path):
+    git(tmp_path, "init", "-q", "empty")
+    with pytest.raises(DataError, match="has no commit checked out"):
+        mine(clone, tmp_path, repositories=[f"team/tool={tmp_path / 'empty'}"])
 
 
 @pytest.mark.parametrize("line", ["[]", "{", '{"title": "x"}', '{"number": "1"}'])

@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from datetime import timedelta
 from multiprocessing import get_context
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import pytest
 
@@ -66,11 +67,15 @@ def small_pages(monkeypatch):
 
 
 def source(server, folder, token=TOKEN, workers=2, **changes):
-    os.environ["FUSESEARCH_TEST_TOKEN"] = token
-    config = {"repositories": list(server.world.repositories), "api_url": server.url, "clone_url": server.clone_url}
-    return GitHub(
-        GitHubSource(**config | {"token_env": "FUSESEARCH_TEST_TOKEN"} | changes), folder / "state", workers, announce=str
-    )
+    os.environ |= {"GITHUB_TOKEN": token, "GITHUB_API_URL": server.url, "GITHUB_SERVER_URL": server.git_url}
+    config = {"repositories": list(server.world.repositories)} | changes
+    return GitHub(GitHubSource(**config), folder / "state", workers, announce=str)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_environment():
+    with patch.dict(os.environ):
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -186,7 +191,7 @@ def mine_slowly(server, folder):
 def test_killed_processes_lose_and_double_nothing(origin, clean, tmp_path):
     with GitHubServer(*origin, Faults(("slow",) * 99)).running() as server:
         world = SimpleNamespace(repositories=list(server.world.repositories))
-        address = SimpleNamespace(world=world, url=server.url, clone_url=server.clone_url)
+        address = SimpleNamespace(world=world, url=server.url, git_url=server.git_url)
         kills = 0
         for requests in (3, 6):
             process = get_context("spawn").Process(target=mine_slowly, args=(address, tmp_path))
@@ -310,8 +315,10 @@ def test_a_github_that_goes_down_is_one_clear_line_and_loses_nothing(serve, clea
 
 def test_a_clone_that_cannot_be_had_skips_its_repository_and_says_why(serve, tmp_path, monkeypatch):
     monkeypatch.setattr("fusesearch.search.clones.PAUSE_SECONDS", 0.0)
+    github = source(serve(), tmp_path)
+    monkeypatch.setenv("GITHUB_SERVER_URL", f"{tmp_path.as_uri()}/nowhere")
     with pytest.raises(DataError, match="not one pair"):
-        mine(source(serve(), tmp_path, clone_url=f"{tmp_path.as_uri()}/nowhere/{{repo}}.git"), tmp_path)
+        mine(github, tmp_path)
 
 
 def test_criteria_choose_repositories(tmp_path):

@@ -5,6 +5,7 @@ import random
 import subprocess
 from contextlib import contextmanager
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
 
@@ -79,14 +80,17 @@ def world(tmp_path):
     return made
 
 
+@pytest.fixture(scope="module", autouse=True)
+def own_environment():
+    with patch.dict(os.environ):
+        yield
+
+
 @contextmanager
 def served(world, tmp_path):
     with GitHubServer(world, tmp_path / "origin").running() as server:
-        os.environ["FUSESEARCH_TEST_TOKENS"] = "ghp_" + "a" * 36
-        config = GitHubSource(
-            repositories=[REPO], api_url=server.url, clone_url=server.clone_url, questions=True,
-            token_env="FUSESEARCH_TEST_TOKENS",
-        )  # fmt: skip
+        os.environ |= {"GITHUB_TOKEN": "ghp_" + "a" * 36, "GITHUB_API_URL": server.url, "GITHUB_SERVER_URL": server.git_url}
+        config = GitHubSource(repositories=[REPO], questions=True)
 
         def mine():
             mined = GitHub(config, tmp_path / "state", 1, announce=str).mine(tmp_path / "repos", lambda done, total: None)

@@ -59,7 +59,7 @@ def project(folder, world):
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile)(ROOT / name, root / name)
     committed(root)
     with GitHubServer(world, folder / "git").running() as server:
-        write_params(root, server)
+        write_params(root)
         made = Project(root, server)
         try:
             made.run("flows.server", "start")
@@ -71,10 +71,9 @@ def project(folder, world):
             made.run("flows.server", "stop")
 
 
-def write_params(root, server):
+def write_params(root):
     params = yaml.safe_load((ROOT / "params.yaml").read_text())
-    github = {"repositories": ["team/tool"], "api_url": server.url, "clone_url": server.clone_url}
-    params["mine"] = {"source": "github", "github": github}
+    params["mine"] = {"source": "github", "github": {"repositories": ["team/tool"]}}
     (root / "params.yaml").write_text(yaml.safe_dump(params))
 
 
@@ -87,16 +86,15 @@ def mine_packages(root):
     (root / "params.yaml").write_text(yaml.safe_dump(params))
 
 
-def environment(root):
+def environment(root, server):
     unset = {"MLFLOW_TRACKING_URI", "PREFECT_API_URL", "PREFECT_HOME", "PYTHONPATH"}
     found = {key: value for key, value in os.environ.items() if key not in unset}
     record = root / ".fusesearch/prefect.json"
     api = {"PREFECT_API_URL": f"{read_json(record)['url']}/api"} if record.exists() else {}
-    return (
-        found
-        | {"GITHUB_TOKEN": TOKEN, "PWD": str(root), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-        | api
-    )
+    return found | api | {
+        "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": server.url, "GITHUB_SERVER_URL": server.git_url, "PWD": str(root),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }  # fmt: skip
 
 
 class Project:
@@ -110,7 +108,12 @@ class Project:
     def run(self, *words):
         """``python -m WORDS`` to its end."""
         done = subprocess.run(
-            [sys.executable, "-m", *words], cwd=self.root, env=environment(self.root), capture_output=True, text=True, check=False
+            [sys.executable, "-m", *words],
+            cwd=self.root,
+            env=environment(self.root, self.server),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
@@ -119,7 +122,7 @@ class Project:
         """The worker that `make serve` starts."""
         command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", "fusesearch"]
         with (self.root / "worker.log").open("w") as log:
-            settings = environment(self.root) | {"PREFECT_WORKER_QUERY_SECONDS": "1"}
+            settings = environment(self.root, self.server) | {"PREFECT_WORKER_QUERY_SECONDS": "1"}
             process = subprocess.Popen(command, cwd=self.root, env=settings, stdout=log, stderr=log)
         try:
             yield

@@ -53,7 +53,7 @@ def params(request: pytest.FixtureRequest) -> Params:
         {
             "agent": {"prompt": request.param, "max_turns": 5, "max_calls_per_turn": 6},
             "tools": {"line_chars": 40, "grep_lines": 5},
-            "teacher": {"localizer": "model", "model": "scripted", "base_url": "http://localhost:1/v1"},
+            "teacher": {"model": "scripted", "base_url": "http://localhost:1/v1"},
             "synthesize": {"per_instance": 1},
             "grpo": {"prompts_per_step": 1, "group": 2},
         }

@@ -93,8 +93,8 @@ def test_a_split_has_every_key_once_in_parts_of_even_size(count):
 @pytest.mark.usefixtures("project")
 def test_episodes_of_models_that_vllm_serves_are_left_to_the_stage_and_its_servers(tmp_path):
     cells = {"words": {"localizer": "lexical"}, "trained": {"localizer": "fusesearch", "checkpoint": "base"}}
-    ours = {"evaluate": {"cells": cells}, "teacher": {"localizer": "model", "model": "m", "base_url": "http://localhost/v1"}}
-    vllm = {"evaluate": {"cells": cells, "rollouts": "vllm"}, "teacher": {"localizer": "model", "model": "m"}}
+    ours = {"evaluate": {"cells": cells}, "teacher": {"model": "m", "base_url": "http://localhost/v1"}}
+    vllm = {"evaluate": {"cells": cells, "rollouts": "vllm"}, "teacher": {"model": "m"}}
     expected = {"evaluate": (["words", "trained"], ["words"]), "synthesize": ([""], [])}
     for stage, cells_in_parts in expected.items():
         for given, cells in zip((ours, vllm), cells_in_parts, strict=True):

@@ -17,9 +17,9 @@ from fusesearch.core.config import Compute
 from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.training import serving
 from fusesearch.training.nano import student
+from fusesearch.training.served import ServedPolicy
 from fusesearch.training.serving import Servers
 from fusesearch.training.trainer import load_student, quiet
-from fusesearch.training.weights import FileWeights, check_publishing
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -39,11 +39,10 @@ class Setting:
         self.model, self.tokenizer = load_student(base)
         self.folder = folder / "weights"
         self.servers = servers
-        self.dtype = dtype
-        self.weights = FileWeights(self.folder, servers, self.tokenizer, dtype)
+        self.weights = ServedPolicy(self.folder, servers, self.tokenizer, dtype)
 
     def check(self, temperature: float = 0.7) -> float:
-        return check_publishing(self.model, self.tokenizer, self.weights, self.servers, temperature, self.dtype)
+        return self.weights.check(self.model, temperature)
 
 
 @pytest.fixture
@@ -148,7 +147,7 @@ def test_a_server_of_a_model_with_another_vocabulary_is_one_line(tmp_path: Path,
     model = student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0)
     given = Servers(Compute(servers=setting.servers.addresses), tmp_path / "none.log", gpus=0)
     given.start(tmp_path)
-    weights = FileWeights(tmp_path / "other", given, tokenizer, "float32")
+    weights = ServedPolicy(tmp_path / "other", given, tokenizer, "float32")
     with pytest.raises(InfrastructureError, match=r"does not take new weights .*: start vLLM there with .* the same model"):
         weights.publish(model, 0)
     assert setting.check() < 1e-4  # its own trainer goes on
@@ -156,6 +155,6 @@ def test_a_server_of_a_model_with_another_vocabulary_is_one_line(tmp_path: Path,
 
 def test_no_room_for_weights_is_one_line(tmp_path: Path, setting: Setting) -> None:
     (tmp_path / "full").write_text("a file where a folder should be")
-    weights = FileWeights(tmp_path / "full" / "w", setting.servers, setting.tokenizer, "float32")
-    with pytest.raises(InfrastructureError, match=r"weights cannot be written to .*make room there or set compute.weights"):
+    weights = ServedPolicy(tmp_path / "full" / "w", setting.servers, setting.tokenizer, "float32")
+    with pytest.raises(InfrastructureError, match=r"weights cannot be written to .*make room there"):
         weights.publish(setting.model, 0)

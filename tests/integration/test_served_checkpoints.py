@@ -14,11 +14,10 @@ from fusesearch.core.schema import Score
 from fusesearch.core.storage import Journal, read_instances
 from fusesearch.evaluation.grid import Benchmark, Endpoint, Grid
 from fusesearch.evaluation.running import opened
-from fusesearch.training.served import served
+from fusesearch.training.served import ServedPolicy, served
 from fusesearch.training.serving import Servers
 from fusesearch.training.synthesis import draw, synthesize
 from fusesearch.training.trainer import load_student
-from fusesearch.training.weights import FileWeights
 from tests.fakes.training import snapshots_in
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -52,7 +51,7 @@ def test_running_servers_change_to_the_checkpoint(tmp_path: Path, base: Path) ->
         other.model.embed_tokens.weight.mul_(2)
     (tmp_path / "running").mkdir()
     with Servers(Compute(), tmp_path / "running/vllm.log", gpus=0) as running:
-        running.start(FileWeights(tmp_path / "other", running, tokenizer, "float32").write(other, 0))
+        running.start(ServedPolicy(tmp_path / "other", running, tokenizer, "float32").write(other, 0))
         with served(base, Compute(servers=running.addresses), tmp_path / "out", "float32") as policy:
             folder = tmp_path / "out/weights"
             assert policy.version() in {path.name for path in folder.iterdir()}
@@ -65,7 +64,7 @@ def test_running_servers_change_to_the_checkpoint(tmp_path: Path, base: Path) ->
 def test_a_teacher_without_an_endpoint_is_served_by_the_stage(
     tmp_path: Path, params: Params, instances: Path, base: Path
 ) -> None:
-    taught = params.model_copy(update={"teacher": Teacher(localizer="model", model=str(base))})
+    taught = params.model_copy(update={"teacher": Teacher(model=str(base))})
     snapshot = snapshots_in(tmp_path)
     candidates = draw(read_instances(instances), taught.synthesize, 0)
     with Journal(tmp_path / "journal.jsonl", key="key") as journal:

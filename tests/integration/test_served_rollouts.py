@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from fusesearch.core.config import Compute, Params, Validation
-from fusesearch.training.weights import FileWeights
+from fusesearch.training.served import ServedPolicy
 from tests.fakes.training import Killed, stop_at
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -51,13 +51,13 @@ def test_servers_validate_the_weights_of_each_step(  # type: ignore[no-untyped-d
     tmp_path: Path, train, monkeypatch: pytest.MonkeyPatch, averaged: float, published: list[int]
 ) -> None:
     seen: list[tuple[int, torch.Tensor]] = []
-    publish = FileWeights.publish
+    publish = ServedPolicy.publish
 
-    def watched(self: FileWeights, model: Any, step: int) -> dict[str, float]:
+    def watched(self: ServedPolicy, model: Any, step: int) -> dict[str, float]:
         seen.append((step, next(model.parameters()).detach().clone()))
         return publish(self, model, step)
 
-    monkeypatch.setattr(FileWeights, "publish", watched)
+    monkeypatch.setattr(ServedPolicy, "publish", watched)
     validation = Validation(every=1, prompts=2)
     rows = train("out", steps=2, prompts_per_step=1, learning_rate=0.05, averaged=averaged, validation=validation)
     assert [row["step"] for row in rows if row["validation/errored"] == 0] == [0, 1, 2]

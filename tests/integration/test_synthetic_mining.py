@@ -327,8 +327,9 @@ def test_a_worker_that_dies_ends_the_run_and_the_next_run_has_all_packages(site,
 
 def test_a_worker_without_end_is_killed_and_its_package_not_left_out_in_silence(site, tmp_path, monkeypatch):
     monkeypatch.setattr(mining, "SPARE_SECONDS", 2.0)
+    monkeypatch.setattr(mining, "SECONDS_PER_REPOSITORY", 0.01)
     (site / "hangingpkg").mkdir()
     (site / "hangingpkg/__init__.py").write_text('"""\n>>> 1\n1\n"""\nimport time\ntime.sleep(60)\n')
-    config = CONFIG.model_copy(update={"packages": ["hangingpkg"], "seconds_per_repository": 0.01})
+    config = CONFIG.model_copy(update={"packages": ["hangingpkg"]})
     with pytest.raises(InfrastructureError, match=rf"hangingpkg: its process was killed after 3 s.*{AGAIN}"):
         mine(config, 0, tmp_path)

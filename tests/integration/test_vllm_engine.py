@@ -15,10 +15,9 @@ from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.agents.models.vllm import VllmModel
 from fusesearch.core.config import Compute
 from fusesearch.training import serving
-from fusesearch.training.served import Policy
+from fusesearch.training.served import ServedPolicy
 from fusesearch.training.serving import Servers
 from fusesearch.training.trainer import load_student
-from fusesearch.training.weights import FileWeights, check_publishing
 from tests.fakes.conversations import all_played, assert_same
 
 ROOT = Path(__file__).parents[2]
@@ -38,11 +37,10 @@ class Setting:
     def __init__(self, folder: Path) -> None:
         self.student, self.tokenizer = load_student(BASE)
         self.servers = Servers(Compute(), folder / "vllm.log", gpus=0)
-        self.weights = FileWeights(folder / "weights", self.servers, self.tokenizer, "float32")
+        self.weights = ServedPolicy(folder / "weights", self.servers, self.tokenizer, "float32")
 
     def served(self) -> VllmModel:
-        servers = self.servers
-        return Policy(self.tokenizer, servers.addresses, servers.name, servers.max_context, self.weights.version).model()
+        return self.weights.model()
 
     def local(self) -> TransformersModel:
         return TransformersModel(self.student, self.tokenizer)
@@ -64,7 +62,7 @@ def assert_same_tokens(setting: Setting) -> None:
 
 
 def test_new_weights_are_sampled_from(setting: Setting) -> None:
-    assert check_publishing(setting.student, setting.tokenizer, setting.weights, setting.servers, 0.7, "float32") < 1e-4
+    assert setting.weights.check(setting.student, 0.7) < 1e-4
     assert_same_tokens(setting)
     with torch.no_grad():
         for number, parameter in enumerate(setting.student.parameters()):

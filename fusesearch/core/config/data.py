@@ -41,28 +41,18 @@ class GitHubSource(Section):
         False,
         description="also questions: closed issues with an answer, and discussions with a chosen one",
     )  # fmt: skip
-    since: date | None = Field(None, description="only pull requests merged, and questions asked, since this day, in quotes")
     comments: bool = Field(False, description="add the comments made before the first commit to the text of the issue")
-    api_url: str = Field("", description="address of the API; empty: GITHUB_API_URL, else https://api.github.com")
-    clone_url: str = Field("https://github.com/{repo}.git", description="address of a repository for git")
-    token_env: str = Field(
-        "GITHUB_TOKEN",
-        description="environment variable with the token; a GitHub App is named by GITHUB_APP_ID, GITHUB_APP_INSTALLATION_ID "
-        "and GITHUB_APP_KEY, the file with its private key",
-    )
 
 
 class GitSource(Section):
-    """The source `git`: the same pairs from local clones."""
+    """The source `git`: the same pairs from local clones, of the first-parent history of what they have checked out."""
 
     repositories: list[str] = Field(default_factory=list, description="folders of clones, or owner/name=folder")
     issues: list[Path] = Field(
         default_factory=list, description="JSONL dumps of issues: number, title, body, and repo if there are several clones"
     )
     notes_ref: str | None = Field(None, description="git notes with the issue of a commit, such as refs/notes/issues")
-    branch: str = Field("HEAD", description="branch whose first-parent history is read")
     weak: bool = Field(False, description="use commit messages for missing issues; marked in the provenance")
-    since: date | None = Field(None, description="only commits since this day, in quotes")
 
 
 class BenchmarkSource(Section):
@@ -70,7 +60,6 @@ class BenchmarkSource(Section):
 
     files: list[Path] = Field(default_factory=list, description=".json, .jsonl or .parquet")
     hub: list[str] = Field(default_factory=list, description="ids of data sets, as owner/name or owner/name:split")
-    clone_url: str = Field("https://github.com/{repo}.git", description="address of a repository for git")
 
 
 class Mine(Section):
@@ -87,9 +76,11 @@ class Mine(Section):
     packages: list[str] = Field(
         default_factory=list, description="synthetic: packages, each one repository, and files (.txt) with one a line"
     )
+    since: date | None = Field(
+        None, description="github, git: only pull requests merged, questions asked and commits made since this day, in quotes"
+    )
     per_repository: int = Field(60, ge=1, description="synthetic: most pairs kept per repository")
     attempts_per_repository: int = Field(400, ge=1, description="synthetic: most mutants tried per repository")
-    seconds_per_repository: float = Field(600.0, gt=0, description="synthetic: most processor seconds per repository")
     workers: int = Field(2, ge=1, description="processes")
 
 
@@ -127,7 +118,4 @@ class Split(Section):
     benchmarks: list[Path] = Field(default_factory=list, description="instance files to decontaminate against")
     without: list[Path] = Field(
         default_factory=list, description="tables of instances that nothing trains on: CSV with id and rule, the reason"
-    )
-    aliases: dict[str, str] = Field(
-        default_factory=dict, description="other names of repositories and their forks, mapped to their main name"
     )

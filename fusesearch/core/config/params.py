@@ -51,8 +51,8 @@ class Params(Section):
                     f"{name} has {size} sequences per step, which is not a multiple of compute.ranks * micro_batch = "
                     f"{ranks} * {section.micro_batch}"
                 )
-            if (ranks > 1 or section.lora.rank) and section.optimizer != "adamw":
-                raise ValueError(f"compute.ranks and {name}.lora go only with {name}.optimizer adamw: Muon needs whole matrices")
+        if (ranks > 1 or self.sft.lora.rank) and self.sft.optimizer != "adamw":
+            raise ValueError("compute.ranks and sft.lora go only with sft.optimizer adamw: Muon needs whole matrices")
         if self.grpo.averaged and (ranks > 1 or self.grpo.lora.rank):
             raise ValueError("compute.ranks and grpo.lora go only with grpo.averaged 0")
         return self

@@ -18,7 +18,6 @@ class Tools(Section):
     line_chars: int = Field(400, ge=20, description="characters shown of a line; the rest is cut with a mark")
     output_chars: int = Field(30_000, ge=200, description="most characters of one observation")
     context_lines: int = Field(0, ge=0, description="lines of context around a match in content mode")
-    concurrency: int | None = Field(8, ge=1, description="ripgrep processes at once; null: two for each core")
 
 
 class Agent(Section):

@@ -12,8 +12,9 @@ from fusesearch.core.config.section import Range, Section
 class Teacher(Section):
     """Who writes the candidate trajectories."""
 
-    localizer: Literal["lexical", "model"] = "lexical"
-    model: str = Field("", description="what its endpoint calls it; without base_url, a folder or hub id")
+    model: str = Field(
+        "", description="what its endpoint calls it; without base_url, a folder or hub id; empty: the lexical teacher, a script"
+    )
     base_url: str = Field(
         "",
         description="its endpoint, with /v1, whose key is in OPENAI_API_KEY; empty: servers of section compute serve it",
@@ -115,15 +116,11 @@ class RolloutSearch(Section):
     kind: Literal["independent", "mcts"] = Field("independent", description="episodes one by one, or Monte-Carlo tree search")
     simulations: int = Field(8, ge=1, description="mcts: T")
     children: int = Field(2, ge=1, description="mcts: next turns tried at a node")
-    exploration: float = Field(2.0, ge=0, description="mcts: weight of exploration at the first simulation")
     expansion: Literal["full", "lazy"] = Field(
         "full", description="mcts: all children at every simulated step (the paper's code), or one, and the others on return"
     )
     self_critique: Literal["none", "distil"] = Field(
         "none", description="second children see the first and a reflection on it, but are trained without (the paper)"
-    )
-    keep: Literal["visited", "all"] = Field(
-        "visited", description="finished episodes to choose from: those of simulations (the paper), or all of the tree"
     )
 
 
@@ -172,7 +169,6 @@ class Grpo(Rewarded):
     renamed: float = Field(0.0, ge=0, le=1, description="share of prompts in which the policy sees exchanged names")
     learning_rate: float = Field(1e-6, gt=0)
     warmup_steps: int = Field(5, ge=0, description="steps over which the learning rate rises; in the first of them it is 0")
-    optimizer: Literal["muon", "adamw"] = "adamw"
     micro_batch: int = Field(8, ge=1, description="rollouts per forward and backward pass, where tokens_per_pass is null")
     tokens_per_pass: int | None = Field(
         None, ge=1, description="most tokens per forward and backward pass, of as many rollouts as fit; a longer one has its own"
@@ -190,7 +186,6 @@ class Grpo(Rewarded):
     @model_validator(mode="after")
     def _verl_can_do_it(self) -> Grpo:
         only_trl = {
-            "optimizer: muon": self.optimizer != "adamw",
             "lora": self.lora.rank,
             "renamed": self.renamed,
             "averaged": self.averaged,
@@ -228,9 +223,4 @@ class Compute(Section):
     options: list[str] = Field([], description="further options of `vllm serve` for them")
     verl_options: list[str] = Field(
         [], description="options of veRL (Hydra) that win over all others, such as trainer.nnodes=2: of machines and memory"
-    )
-    weights: str = Field(
-        "",
-        description="folder for weights on their way to the servers, which must see it: /dev/shm/NAME on one machine, on a "
-        "shared file system for several; empty: beside the stage's own files",
     )

@@ -19,7 +19,7 @@ from fusesearch.core.storage import Progress
 from fusesearch.core.text import flat_name
 from fusesearch.data.sources.base import REPOSITORY, TRIES, Mined
 from fusesearch.data.swe_bench import instances, read_rows
-from fusesearch.search.clones import open_clone
+from fusesearch.search.clones import address_on_github, open_clone
 
 _HUB = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?", re.ASCII)
 
@@ -65,7 +65,7 @@ class Benchmark:
             try:
                 if not REPOSITORY.fullmatch(repo):
                     raise RepositoryError(f"{repo[:100]!r} is not a repository: it should be owner/name")
-                with open_clone(self.config.clone_url.replace("{repo}", repo), self.state_dir, TRIES) as found:
+                with open_clone(address_on_github(repo), self.state_dir, TRIES) as found:
                     present = commits[repo] - found.have_commits(commits[repo])
                     found.publish(repos_dir / f"{flat_name(repo)}.git", present)
             except RepositoryError as error:

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,7 @@ class LocalGit:
     """Mines local clones. Sends and fetches nothing, and only reads the clones."""
 
     config: GitSource
+    since: date | None = None
     _drops: Counter[str] = field(default_factory=Counter)
 
     def mine(self, repos_dir: Path, progress: Progress) -> Mined:
@@ -109,11 +110,11 @@ class LocalGit:
         return Mined(rows, {"repositories": table, "dropped": dropped, "skipped": skipped})
 
     def _repository(self, repo: str, git_dir: Path, issues: dict[int, LocalIssue]) -> list[Instance]:
-        tip = history.resolve(git_dir, [self.config.branch]).get(self.config.branch)
+        tip = history.resolve(git_dir, ["HEAD"]).get("HEAD")
         if tip is None:
-            raise RepositoryError(f"{git_dir} has no branch {self.config.branch}")
+            raise RepositoryError(f"{git_dir} has no commit checked out")
         notes = history.notes(git_dir, self.config.notes_ref) if self.config.notes_ref else {}
-        since = [f"--since={self.config.since.isoformat()}T00:00:00Z"] if self.config.since else []
+        since = [f"--since={self.since.isoformat()}T00:00:00Z"] if self.since else []
         line = [commit for commit in history.log(git_dir, "--first-parent", *since, tip, "--") if commit.parents]
         wanted = [found for commit in line if (found := self._look(repo, git_dir, commit, issues, notes))]
         rows: list[Instance] = []

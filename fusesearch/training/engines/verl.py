@@ -95,8 +95,5 @@ class SearchLoop(AgentLoopBase):
             reward_score=done.score.reward,
             num_turns=len(trajectory.turns),
             metrics=AgentLoopMetrics(generate_sequences=trajectory.seconds - seconds, tool_calls=seconds),
-            extra_fields={
-                **policy.seen, "turn_scores": [], "tool_rewards": [],
-                "reward_extra_info": {},
-            },
-        )  # fmt: skip
+            extra_fields={**policy.seen, "turn_scores": [], "tool_rewards": [], "reward_extra_info": {}},
+        )

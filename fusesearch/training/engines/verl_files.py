@@ -99,8 +99,12 @@ class Noted(Record):
 
 
 def noted(folder: Path, step: int) -> list[Noted]:
-    """What was noted of ``step``, by instance. The last line of a process that died may be cut off, and does not count."""
-    texts = [path.read_text(encoding="utf-8") for path in folder.glob("*.jsonl")]
-    lines = [line for text in texts for line in text.splitlines(keepends=True) if line.startswith(f'{{"step":{step},')]
-    rows = [Noted.model_validate_json(line) for line in lines if line.endswith("\n")]
-    return sorted(rows, key=lambda row: row.score.instance_id)
+    """What was noted of ``step``, by instance."""
+    lines = [line for path in folder.glob("*.jsonl") for line in whole_lines(path) if line.startswith(f'{{"step":{step},')]
+    return sorted(map(Noted.model_validate_json, lines), key=lambda row: row.score.instance_id)
+
+
+def whole_lines(path: Path) -> list[str]:
+    """The lines of a file, none before it is there. The last line of a process that died may be cut off, and does not count."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else []
+    return [line for line in lines if line.endswith("\n")]

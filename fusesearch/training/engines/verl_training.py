@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
@@ -22,12 +22,11 @@ import yaml
 from fusesearch.core import child
 from fusesearch.core.config import Grpo, Params
 from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
-from fusesearch.core.schema import Score
 from fusesearch.core.storage import read_instances, read_jsonl, write_jsonl, write_text
 from fusesearch.evaluation.environments import environment_named
 from fusesearch.evaluation.validation import PREFIX, validation_figures
 from fusesearch.training.architectures import is_folder
-from fusesearch.training.engines.verl_files import CONFIGS, configured, noted, verl_python, write_rows
+from fusesearch.training.engines.verl_files import CONFIGS, configured, noted, verl_python, whole_lines, write_rows
 from fusesearch.training.environment import open_tasks
 from fusesearch.training.ranks import Log
 from fusesearch.training.rollouts import reward_deviation, rollout_figures
@@ -165,7 +164,19 @@ def train_verl(
     python = verl_python()
     start = checkpoint.absolute() if is_folder(checkpoint) else checkpoint
     places = Places(out.absolute(), start, repos.absolute(), cache.absolute())
-    trained, held_out, written = prepare(params, section, instances, places)
+    # what veRL reads: rows, an episode's limits and the configuration
+    places.home.mkdir(parents=True, exist_ok=True)
+    describe_checkpoint(places.home, params)
+    own = environment_named(params.agent.toolset).trainable(read_instances(instances))
+    if not own:
+        raise DataError(f"{instances} holds no instance: lower the filters or mine more")
+    trained, held_out = reserve(own, section.validation.prompts, params.seed) if section.validation.every else (own, [])
+    tasks = open_tasks(places.repos, places.cache, places.home)
+    for name, rows in (("training", trained), ("validation", held_out)):
+        if rows:
+            write_rows(rows, tasks, places.home / "rows" / f"{name}.parquet", held_out=name == "validation")
+    written = configuration(params, section, places, len(trained))
+    write_text(places.home / "grpo.yaml", yaml.safe_dump(written, sort_keys=False))
     curve = Curve(section, places, on_log)
     if places.last_step < section.steps:
         where = ["--config-dir", str(places.home), "--config-name", "grpo", *params.compute.verl_options]
@@ -174,28 +185,8 @@ def train_verl(
     if held_out:
         shutil.copyfile(out / FILE, out / "checkpoint" / FILE)
     describe_checkpoint(out / "checkpoint", params)
-    known = {"validation_instances": held_out} if held_out else {}
-    return {"instances": trained, "steps": places.last_step, **known, **curve.last}
-
-
-def prepare(params: Params, section: Grpo, instances: Path, places: Places) -> tuple[int, int, dict[str, Any]]:
-    """Write what veRL reads: rows, an episode's limits and the configuration.
-
-    Returns how many prompts train, how many are held out, and the configuration. Raises as :func:`train_verl`.
-    """
-    places.home.mkdir(parents=True, exist_ok=True)
-    describe_checkpoint(places.home, params)
-    own = environment_named(params.agent.toolset).trainable(read_instances(instances))
-    if not own:
-        raise DataError(f"{instances} holds no instance: lower the filters or mine more")
-    parts = reserve(own, section.validation.prompts, params.seed) if section.validation.every else (own, [])
-    tasks = open_tasks(places.repos, places.cache, places.home)
-    for name, rows in zip(("training", "validation"), parts, strict=True):
-        if rows:
-            write_rows(rows, tasks, places.home / "rows" / f"{name}.parquet", held_out=name == "validation")
-    written = configuration(params, section, places, len(parts[0]))
-    write_text(places.home / "grpo.yaml", yaml.safe_dump(written, sort_keys=False))
-    return len(parts[0]), len(parts[1]), written
+    known = {"validation_instances": len(held_out)} if held_out else {}
+    return {"instances": len(trained), "steps": places.last_step, **known, **curve.last}
 
 
 def _run(line: list[str], written: Mapping[str, Any], curve: Curve, places: Places) -> None:
@@ -248,37 +239,28 @@ class Curve:
 
     def read(self) -> None:
         """Log the steps that veRL has written since the last call."""
-        rows = list(metrics_of(self.places.home / "metrics.jsonl"))
-        for step, data in rows[self._read :]:
+        rows = figures_in(self.places.home / "metrics.jsonl")
+        for step, figures in rows[self._read :]:
             scores = noted(self.places.home / "scores", step)
             trained = [row.score for row in scores if not row.held_out]
             if trained:
                 self.last = {**rollout_figures(trained), "reward_deviation": reward_deviation(trained, self.section.group)}
-            known = {**figures_of(data), **(self.last if trained else {})}
-            known |= self._validation(step, [row.score for row in scores if row.held_out])
+            known = {**figures, **(self.last if trained else {})}
+            if checked := [row.score for row in scores if row.held_out]:
+                self._validated.append(Validated(step=step, scores=checked))
+                write_jsonl(self.places.out / FILE, self._validated)
+                known |= validation_figures(self._validated[0].scores, checked)
             log_row(self.places.out / "log.jsonl", self.on_log, {"step": step, "steps": self.section.steps, **known})
         self._read = len(rows)
 
-    def _validation(self, step: int, scores: list[Score]) -> dict[str, float]:
-        if not scores:
-            return {}
-        self._validated.append(Validated(step=step, scores=scores))
-        write_jsonl(self.places.out / FILE, self._validated)
-        return validation_figures(self._validated[0].scores, scores)
 
-
-def metrics_of(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Step and metrics of each whole line that veRL's file logger wrote; none before it starts."""
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else []
-    for line in lines:
-        if line.endswith("\n"):
-            row = json.loads(line)
-            yield int(row["step"]), row["data"]
-
-
-def figures_of(data: Mapping[str, Any]) -> dict[str, float]:
-    """Columns of the curve from veRL's metrics of a step; what it did not measure is absent."""
-    return {name: float(data[key]) for name, key in FIGURES.items() if isinstance(data.get(key), int | float)}
+def figures_in(path: Path) -> list[tuple[int, dict[str, float]]]:
+    """Step and columns of the curve from each whole line of veRL's file logger; what it did not measure is absent."""
+    found = []
+    for row in map(json.loads, whole_lines(path)):
+        known = ((name, row["data"].get(key)) for name, key in FIGURES.items())
+        found.append((int(row["step"]), {name: float(value) for name, value in known if isinstance(value, int | float)}))
+    return found
 
 
 def merge(python: Path, places: Places) -> None:
@@ -292,8 +274,7 @@ def merge(python: Path, places: Places) -> None:
     line = [str(python), "-m", "verl.model_merger", "merge", "--backend", "fsdp", "--local_dir", str(saved)]
     log = places.out / "merge.log"
     with log.open("wb") as file:
-        process = child.start([*line, "--target_dir", str(target)], stdout=file, stderr=file)
-        status = process.wait()
+        status = child.start([*line, "--target_dir", str(target)], stdout=file, stderr=file).wait()
     if status or not list(target.glob("*.safetensors")):
         raise InfrastructureError(
             f"veRL's step {step} cannot be merged ({last_error(log)}): its folder {saved} needs the files of all machines, so "

@@ -26,6 +26,8 @@ from fusesearch.training.search.tree import Node, back_up, choose, select, weigh
 RewardOf = Callable[[Trajectory], Awaitable[float | None]]
 """The reward of a finished episode; None if it has none. A judge is asked for it, so it is awaited."""
 
+EXPLORATION = 2.0
+"""Weight of exploration at the first simulation (RepoSearch-R1)."""
 FINAL = 0.1
 """Share of the weight of exploration that would remain at simulation T (RepoSearch-R1)."""
 
@@ -68,8 +70,6 @@ async def grow(section: RolloutSearch, episode: Episode, group: int, reward: Rew
         await grower.simulate(number)
     tree = grower.tree
     rows = tree.explored
-    if section.keep == "all":
-        rows = [node for node in tree.root.everyone() if await grower.judged(node) is not None]
     if not rows:
         raise InfrastructureError(grower.failure or "no episode of the tree has a reward")
     rewards = [node.reward or 0.0 for node in rows]
@@ -103,7 +103,7 @@ class _Grower:
         """Select, continue to an end, propagate its reward."""
         section = self.section
         lazy = section.expansion == "lazy"
-        weight = weight_at(number, section.simulations, section.exploration, FINAL)
+        weight = weight_at(number, section.simulations, EXPLORATION, FINAL)
         node = select(self.tree.root, weight, self._draw, least=section.children if lazy else 1)
         again = node in self.tree.explored
         while not node.finished:

@@ -53,9 +53,9 @@ class GitHubServer:
         return f"http://127.0.0.1:{self._http.server_address[1]}"
 
     @property
-    def clone_url(self) -> str:
-        """Address of repositories for git."""
-        return f"{self.git_root.resolve().as_uri()}/{{repo}}.git"
+    def git_url(self) -> str:
+        """Address below which git finds repositories."""
+        return self.git_root.resolve().as_uri()
 
     @contextmanager
     def running(self) -> Iterator[GitHubServer]:

@@ -128,7 +128,7 @@ def test_a_profile_with_rollouts_by_vllm_needs_it_or_servers_elsewhere(checkout)
 
 def test_a_teacher_and_servers_of_the_environment_are_looked_for_where_they_are(checkout, monkeypatch):
     def found(url):
-        params = parse_params({"teacher": {"localizer": "model", "model": "m", "base_url": url}})
+        params = parse_params({"teacher": {"model": "m", "base_url": url}})
         return {check.name: check.ok for check in teacher(Place(params, checkout, NOTHING))}
 
     with Endpoint(scripted({})) as endpoint:
@@ -219,7 +219,28 @@ def test_a_server_must_hold_one_request_and_at_least_an_episode():
     ]})["grpo memory"].detail  # fmt: skip
 
 
-def test_verl_has_gpus_of_several_machines():
-    found = report("paper-30b", replace(machine(8, 80), host=900 * 2**30))
+def verl(*options):
+    settings = {"compute.verl_options": list(options)} if options else {}
+    return report("paper-30b", replace(machine(8, 80), host=900 * 2**30), settings)
+
+
+def test_verl_shares_a_model_out_over_the_gpus_of_several_machines_and_names_its_options():
+    found = verl()
     assert found["gpu"].detail == "8 needed on each of 4 machines, 8 x 80 GiB"
     assert "469 steps of 256 rollouts of 15,000 tokens on 32 x NVIDIA H100" in found["grpo hours"].detail
+    assert all(found[name].ok for name in ("gpu", "grpo memory"))
+    assert "on each of 4 x 8 GPUs at 20,480 tokens a pass" in found["grpo memory"].detail
+    tokens = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu="
+    one = verl("trainer.nnodes=1", f"{tokens}40960")
+    assert one["grpo memory"].hint.startswith(f"compute.verl_options: [{tokens}")
+
+
+def test_verl_and_its_cluster_are_looked_for(monkeypatch):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    checks = verl()
+    assert "`make verl` makes its environment" in checks["verl"].hint
+    assert checks["ray"].detail == "no address of a cluster of 4 machines"
+    assert "`ray start --head`" in checks["ray"].hint
+    assert "ray" not in verl("trainer.nnodes=1")
+    monkeypatch.setenv("RAY_ADDRESS", "head:6379")
+    assert verl()["ray"].ok

@@ -48,7 +48,8 @@ def test_agents_with_a_command_for_it_are_called_and_called_again_to_undo(run, h
     ]  # fmt: skip
 
 
-def test_nothing_is_done_before_somebody_agreed(run, home):
+def test_nothing_is_done_before_somebody_agreed_or_without_an_agent(run, home):
+    assert "found none of Claude Code, Codex CLI, Gemini CLI, VS Code, Cursor, Zed here" in run("install", "--yes").stderr
     home.here += ["claude", "cursor"]
     refused = run("install")
     assert (refused.exit_code, home.ran) == (1, [])
@@ -66,12 +67,6 @@ def test_a_program_that_fails_or_is_not_there_is_a_line_and_the_others_are_set_u
     assert "Claude Code: `claude` ended with 1: it exists" in done.stderr
     assert "Codex CLI: its program `codex` is not on the search path" in done.stderr
     assert (home.folder / ".cursor/mcp.json").is_file()
-
-
-def test_without_an_agent_their_names_are_told(run, home):
-    refused = run("install", "--yes")
-    assert refused.exit_code == 1
-    assert "found none of Claude Code, Codex CLI, Gemini CLI, VS Code, Cursor, Zed here" in refused.stderr
 
 
 def test_a_file_is_edited_through_its_link_once_and_restored_with_its_permissions(run, home):

@@ -109,12 +109,7 @@ def test_callers_are_known_of_opened_modules_alone(outlines):
     graph.open("use.py")
     assert graph.callers("src/pkg/tools.py::helper") == ["src/pkg/tools.py::_hidden", "use.py::main"]
     assert graph.opened == {"src/pkg/tools.py", "use.py"}
-
-
-def test_a_missing_entity_has_no_neighbours(outlines):
-    graph = CallGraph(outlines)
-    assert graph.callees("no.py::f") == graph.callers("no.py::f") == []
-    assert graph.callees("use.py::g") == []
+    assert graph.callees("no.py::f") == graph.callers("no.py::f") == graph.callees("use.py::g") == []  # there is no such entity
 
 
 def test_imports_lead_to_files(outlines):
@@ -127,7 +122,7 @@ def test_imports_lead_to_files(outlines):
     )
 
 
-def test_lists_of_structure_name_every_function_once(outlines):
+def test_lists_of_structure_name_every_function_once_and_are_cut_to_their_room(outlines, tmp_path):
     shown = structure_list(outlines, ["src/pkg/core.py", "src/pkg/tools.py"], 4000)
     assert shown.startswith(
         "file: src/pkg/core.py\n  classes: Engine, Plain\n  functions outside of classes: none\n"
@@ -135,10 +130,8 @@ def test_lists_of_structure_name_every_function_once(outlines):
     )
     assert "file: src/pkg/tools.py\n  classes: none\n  functions outside of classes: helper, _hidden" in shown
 
-
-def test_a_list_of_structure_is_cut_to_its_room(tmp_path):
-    outlines = made(tmp_path, {"a.py": "\n".join(f"class Class{i}:\n    def method(self): pass" for i in range(200))})
-    shown = structure_list(outlines, ["a.py"], 2500)
+    many = made(tmp_path / "many", {"a.py": "\n".join(f"class Class{i}:\n    def method(self): pass" for i in range(200))})
+    shown = structure_list(many, ["a.py"], 2500)
     assert len(shown) < 2600
     assert shown.endswith("more lines of this file are not shown)")
 

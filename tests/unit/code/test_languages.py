@@ -1,11 +1,14 @@
 """The reader of languages that tree-sitter reads: suffixes, comments, bounds. What a function is, ``constructs.txt`` says."""
 
+import ast
 from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fusesearch.code
 from fusesearch.code.functions import function_spans
 from fusesearch.code.other import parsing
 from fusesearch.code.other.languages import LANGUAGES, language_of
@@ -14,6 +17,18 @@ from fusesearch.code.other.parsing import read_spans, read_syntax
 
 def spans(path: str, source: str) -> list[tuple[str, int, int]]:
     return [(span.name, span.start, span.end) for span in function_spans(source, path)]
+
+
+def test_one_import_leads_from_the_code_of_python_to_the_other_languages():
+    room = Path(fusesearch.code.__file__).parent
+    imports = [
+        (path.name, ast.unparse(node))
+        for path in room.rglob("*.py")
+        if path.parent.name != "other"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom) and "code.other" in ast.unparse(node)
+    ]
+    assert imports == [("reader.py", "from fusesearch.code.other import reader")]
 
 
 def test_every_language_has_a_suffix():

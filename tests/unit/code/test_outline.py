@@ -57,7 +57,8 @@ def test_calls_are_dotted_names_and_those_of_nested_functions_count_for_the_oute
     assert calls["run"] == (("Shape",), ("factory",))
 
 
-def test_methods_of_variables_are_those_of_the_class_they_are_made_of():
+def test_methods_of_variables_are_those_of_the_class_they_are_made_of_and_a_name_defined_twice_has_the_calls_of_both():
+    assert outline("a.py", "def f():\n    one()\n\ndef f():\n    two()\n").calls["f"] == (("one",), ("two",))
     source = """\
 shop = stores.Shop()
 def f(a, b: "Basket", c: Card | None = None, d: list = ()):
@@ -93,11 +94,6 @@ def test_other_languages_have_functions_and_the_classes_of_their_names():
     found = outline("a.js", "class Box {\n  open() {\n    return 1;\n  }\n}\nfunction shut() {\n}\n")
     assert [span.name for span in found.functions] == ["Box.open", "shut"]
     assert [span.name for span in found.classes] == ["Box"]
-
-
-def test_a_name_that_is_defined_twice_has_the_calls_of_both():
-    found = outline("a.py", "def f():\n    one()\n\ndef f():\n    two()\n")
-    assert found.calls["f"] == (("one",), ("two",))
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])

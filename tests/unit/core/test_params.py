@@ -39,17 +39,17 @@ def test_a_preset_in_an_overlay_wins_over_the_values_below_it():
 
 
 def test_a_param_whose_value_is_a_mapping_is_replaced_as_a_whole():
-    named = override(Params(), {"split.aliases": {"a/b": "c/d"}}, "arm")
-    assert named.split.aliases == {"a/b": "c/d"}
-    assert flat_params(named)["split.aliases"] == {"a/b": "c/d"}
-    assert override(named, {"split.aliases": {}}, "arm").split.aliases == {}
-    assert override(named, {"split.aliases": {"e/f": "g/h"}}, "arm").split.aliases == {"e/f": "g/h"}
-    with pytest.raises(ConfigError, match=r"no param 'split\.aliases\.a/b'"):
-        override(named, {"split.aliases.a/b": "x"}, "arm")
+    named = override(Params(), {"agent.options": {"a": "b"}}, "arm")
+    assert named.agent.options == {"a": "b"}
+    assert flat_params(named)["agent.options"] == {"a": "b"}
+    assert override(named, {"agent.options": {}}, "arm").agent.options == {}
+    assert override(named, {"agent.options": {"e": "f"}}, "arm").agent.options == {"e": "f"}
+    with pytest.raises(ConfigError, match=r"no param 'agent\.options\.a'"):
+        override(named, {"agent.options.a": "x"}, "arm")
 
 
 @pytest.mark.parametrize(
-    "changes", [{"filter.preset": "strict", "filter.max_files": 15}, {"split.aliases": {"a/b": "c/d"}}, {"sft.lora.rank": 0}]
+    "changes", [{"filter.preset": "strict", "filter.max_files": 15}, {"agent.options": {"a": "b"}}, {"sft.lora.rank": 0}]
 )
 def test_all_values_of_some_params_make_them_of_any_others(changes):
     wanted = override(Params(), changes, "arm")
@@ -60,10 +60,10 @@ def test_all_values_of_some_params_make_them_of_any_others(changes):
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"compute": {"ranks": 3}, "grpo": {"optimizer": "adamw"}}, "sft has 32 sequences per step, which is not a multiple"),
+        ({"compute": {"ranks": 3}}, "sft has 32 sequences per step, which is not a multiple"),
         ({"compute": {"ranks": 2}, "grpo": {"prompts_per_step": 3}}, "grpo has 24 sequences per step"),
         ({"compute": {"ranks": 2}, "sft": {"optimizer": "muon"}}, "sft.optimizer adamw: Muon needs whole matrices"),
-        ({"grpo": {"lora": {"rank": 4}, "optimizer": "muon"}}, "grpo.optimizer adamw: Muon needs whole matrices"),
+        ({"sft": {"lora": {"rank": 4}, "optimizer": "muon"}}, "sft.optimizer adamw: Muon needs whole matrices"),
         ({"grpo": {"lora": {"rank": 4}, "averaged": 0.5}}, "only with grpo.averaged 0"),
         ({"sft": {"lora": {"rank": -1}}}, "sft.lora.rank"),
         ({"grpo": {"alpha": math.nan}}, r"grpo\.alpha"),

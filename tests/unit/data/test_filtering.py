@@ -1,6 +1,7 @@
 """Filter rules: each drops what it says, under its own name, and nothing a row holds makes it stumble."""
 
 from collections import Counter
+from itertools import count
 
 import pytest
 from hypothesis import given
@@ -173,13 +174,16 @@ def test_duplicates_are_those_of_kept_pairs():
     assert drops == {"malformed_patch": 1, "only_docs": 1, "duplicate_id": 1, "duplicate_issue": 1}
 
 
-def test_an_unreadable_repository_is_a_drop():
+def test_an_unreadable_repository_is_a_drop_and_pairs_stream_one_by_one():
     def read(_: Instance):
         raise RepositoryError("gone")
 
     drops: Counter[str] = Counter()
     assert list(filter_pairs([pair()], Filter(), read, drops)) == []
     assert drops == {"no_snapshot": 1}
+    endless = (pair(instance_id=str(number), problem_statement=f"{ISSUE} {number}") for number in count())
+    stream = filter_pairs(endless, Filter(), lambda _: FILES.get, Counter())
+    assert [next(stream).instance_id for _ in range(3)] == ["0", "1", "2"]
 
 
 def test_rules_can_be_skipped_by_name_but_not_those_truth_needs():
@@ -194,17 +198,6 @@ def test_leaks_say_what_the_issue_names():
     truth = Truth(files=["pkg/a.py"], functions=["pkg/a.py::C.compute"])
     assert leaks("compute(1) in pkg/a.py fails", truth) == ["file", "function"]
     assert leaks("recompute fails in a.py", truth) == []
-
-
-def test_pairs_stream_one_by_one():
-    def endless():
-        number = 0
-        while True:
-            number += 1
-            yield pair(instance_id=str(number), problem_statement=f"{ISSUE} {number}")
-
-    stream = filter_pairs(endless(), Filter(), lambda _: FILES.get, Counter())
-    assert [next(stream).instance_id for _ in range(3)] == ["1", "2", "3"]
 
 
 @given(st.lists(st.tuples(st.text(max_size=60), st.text(max_size=60), st.booleans()), max_size=5))

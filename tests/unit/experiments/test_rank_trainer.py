@@ -91,11 +91,9 @@ def test_trees_learn_from_some_issues_and_what_a_score_means_from_others():
     right, other = set(told["instance_id"]), set(wrong["instance_id"])
 
     def trained(judged: set[str]) -> dict[str, Any]:
-        return train(both, FEW, 0, {}, right, judged).document
+        return train(both, FEW, 0, {}, right, judged)
 
-    alone = train(
-        {level: rows.filter(pl.col("instance_id").is_in(list(right))) for level, rows in both.items()}, FEW, 0, {}
-    ).document
+    alone = train({level: rows.filter(pl.col("instance_id").is_in(list(right))) for level, rows in both.items()}, FEW, 0, {})
     sure, doubtful = trained(right), trained(other)
     assert sure["file"]["trees"] == doubtful["file"]["trees"] == alone["file"]["trees"]
     assert sure["function"]["file_share"] == doubtful["function"]["file_share"]

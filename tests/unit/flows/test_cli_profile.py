@@ -81,11 +81,11 @@ def test_every_help_teaches_with_an_example(run):
 
 
 def test_a_date_of_a_profile_is_one_that_dvc_reads(run, checkout):
-    (checkout / "experiments/profiles/dated.yaml").write_text("profile: dated\nmine: {git: {since: 2024-02-29}}\n")
+    (checkout / "experiments/profiles/dated.yaml").write_text("profile: dated\nmine: {since: 2024-02-29}\n")
     result = run("profile", "use", "dated")
     assert result.exit_code == 0, result.output
-    assert yaml.safe_load((checkout / "params.yaml").read_text())["mine"]["git"]["since"] == "2024-02-29"
-    assert str(load_params(checkout / "params.yaml").mine.git.since) == "2024-02-29"
+    assert yaml.safe_load((checkout / "params.yaml").read_text())["mine"]["since"] == "2024-02-29"
+    assert str(load_params(checkout / "params.yaml").mine.since) == "2024-02-29"
 
 
 def test_no_page_shows_a_date_that_dvc_cannot_read():

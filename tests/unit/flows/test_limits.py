@@ -22,7 +22,7 @@ from tasks.stages import STAGES
     [
         ("mine", {"mine": {"source": "github"}}, [GITHUB]),
         ("mine", {"mine": {"source": "git"}}, []),
-        ("synthesize", {"teacher": {"localizer": "model"}}, [TEACHER]),
+        ("synthesize", {"teacher": {"model": "m"}}, [TEACHER]),
         ("synthesize", {}, []),
         ("sft", {}, [GPU] if has_gpu() else []),
         ("report", {"mine": {"source": "github"}}, []),

@@ -152,6 +152,17 @@ def test_names_that_are_not_valid_text_are_left_out(tree):
     assert len(tree.files()) == 3
 
 
+@pytest.mark.parametrize("kind", ["link", "device", "fifo"])
+def test_an_ignore_file_that_is_no_regular_file_is_never_opened(tree, outside, kind):
+    (outside / "rules").write_text("*.py\n")
+    ignore = tree.root / "pkg" / ".gitignore"
+    if kind == "fifo":
+        os.mkfifo(ignore)
+    else:
+        ignore.symlink_to(outside / "rules" if kind == "link" else "/dev/zero")
+    assert Repository(tree.root).files() == ["pkg/core.py", "pkg/inner/deep.py", "setup.py"]
+
+
 def test_text_of_a_file(tree):
     assert tree.read_text("setup.py") == "name = 'é'\n"
     (tree.root / "latin.py").write_bytes(b"# \xe9\n")

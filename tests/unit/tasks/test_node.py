@@ -99,14 +99,11 @@ def test_a_node_depends_on_the_files_of_the_nodes_it_builds_on():
     assert Path(".fusesearch/code/sft.txt") in deps
 
 
-def test_an_evaluation_depends_on_the_models_of_its_cells_only():
+def test_an_evaluation_depends_on_the_models_of_its_cells_only_and_reinforcing_on_the_one_it_starts_from():
     params = override(Params(), {"evaluate.cells": {"own": {"checkpoint": "sft"}}}, "test")
     deps = Node(stage="evaluate", id="evaluate-00000000", params=params).deps(Params())
     models = {*(MAIN[f"{stage}.checkpoint"] for stage in TRAINED), Path(Params().model.base)}
     assert models & set(deps) == {MAIN["sft.checkpoint"]}
-
-
-def test_reinforcing_depends_on_the_model_it_starts_from_only():
     models = {"base": Path(BASE), "sft": MAIN["sft.checkpoint"]}
     for start, model in models.items():
         node = Node(stage="grpo", id="grpo-00000000", params=override(Params(), {"grpo.start": start}, "test"))

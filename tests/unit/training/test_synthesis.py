@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.core.config import Agent, Params, Synthesize, Teacher
-from fusesearch.core.errors import ConfigError, EndpointDown, InfrastructureError
+from fusesearch.core.errors import EndpointDown, InfrastructureError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import Journal
 from fusesearch.search.repository import Repository
@@ -99,16 +99,10 @@ def test_candidates_in_the_journal_are_not_made_again(tmp_path, repository):
 )
 def test_a_teacher_whose_endpoint_is_down_is_given_up_and_leaves_no_rows(tmp_path, repository, monkeypatch, section, error, said):
     monkeypatch.setattr(synthesis, "load_model", lambda name, url, **_: OpenAICompatibleModel(name, url, retries=0))
-    teacher = Teacher(localizer="model", model="m", base_url="http://127.0.0.1:9/v1")
+    teacher = Teacher(model="m", base_url="http://127.0.0.1:9/v1")
     down, told = params(**section).model_copy(update={"teacher": teacher}), []
     with Journal(tmp_path / "journal.jsonl", key="key") as journal:
         candidates = draw([instance()], down.synthesize, seed=0)
         with pytest.raises(error, match=said):
             synthesize(candidates, down, lambda _: repository, journal, lambda done, _: told.append(done))
         assert (len(journal), len(told) <= 7) == (0, True)
-
-
-def test_a_teacher_without_a_name_is_a_config_error(tmp_path, repository):
-    nameless = params().model_copy(update={"teacher": Teacher(localizer="model")})
-    with Journal(tmp_path / "journal.jsonl", key="key") as journal, pytest.raises(ConfigError, match=r"teacher\.base_url"):
-        synthesize([], nameless, lambda _: repository, journal)

@@ -113,7 +113,7 @@ def test_the_tree_of_the_paper(seed, simulations, children, max_turns):
 
 @given(SEEDS, st.sampled_from(["full", "lazy"]), st.sampled_from(["none", "distil"]))
 def test_any_tree_is_made_of_whole_episodes(seed, expansion, critique):
-    section = RolloutSearch(kind="mcts", children=3, expansion=expansion, self_critique=critique, keep="all")
+    section = RolloutSearch(kind="mcts", children=3, expansion=expansion, self_critique=critique)
     whole = episode(seed)
     tree = asyncio.run(grow(section, whole, 8, worth))
     assert 1 <= len(tree.chosen) <= 8

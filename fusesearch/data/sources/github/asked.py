@@ -23,7 +23,7 @@ from fusesearch.data.sources.github.parsing import is_bot, issue_before, login, 
 from fusesearch.data.sources.links import closing_links
 
 ASKED_DROPS = {
-    "asked_before_since": "asked before mine.github.since",
+    "asked_before_since": "asked before mine.since",
     "not_completed": "not closed as completed",
     "closed_by_change": "a pull request or a commit closed it: its fix is a pair, not an answer",
     "not_a_question": "neither a label nor the title says that it is a question",

@@ -22,7 +22,6 @@ from urllib.parse import urlsplit
 
 from rich.console import Console
 
-from fusesearch.core.config import GitHubSource
 from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
 from fusesearch.core.storage import read_text
 from fusesearch.data.sources.github.failures import Limited, Stopped, Unanswered, data_of, meaning
@@ -34,6 +33,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 API = "https://api.github.com"
+TOKEN = "GITHUB_TOKEN"  # noqa: S105 - the name of a variable
 APP = ("GITHUB_APP_ID", "GITHUB_APP_INSTALLATION_ID", "GITHUB_APP_KEY")
 """Environment variables of a GitHub App: its id, that of its installation, and the file with its private key."""
 TIMEOUT_SECONDS = 60
@@ -84,18 +84,21 @@ class Spent:
                 "rest": self.rest, "failed": self.failed, "waited_seconds": round(self.waited, 1)}  # fmt: skip
 
 
-def api_of(config: GitHubSource) -> str:
-    """Address of the API without a final slash. Refuses http, except to this machine, to keep tokens encrypted."""
-    api = (config.api_url or os.environ.get("GITHUB_API_URL", "").strip() or API).rstrip("/")
+def api_of() -> str:
+    """Address of the API without a final slash: that of ``GITHUB_API_URL``, or GitHub's own.
+
+    Refuses http, except to this machine, to keep tokens encrypted.
+    """
+    api = (os.environ.get("GITHUB_API_URL", "").strip() or API).rstrip("/")
     parts = urlsplit(api)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOCAL):
-        raise ConfigError(f"mine.github.api_url: {api} would send the token unencrypted: give an https address")
+        raise ConfigError(f"GITHUB_API_URL: {api} would send the token unencrypted: give an https address")
     if parts.username or parts.password:
-        raise ConfigError("mine.github.api_url: leave name and password out of the address")
+        raise ConfigError("GITHUB_API_URL: leave name and password out of the address")
     return api
 
 
-def credentials(config: GitHubSource) -> Auth.Auth:
+def credentials() -> Auth.Auth:
     """Those of the App in :data:`APP`, else the token. Raises :class:`ConfigError` without any, and for a malformed one."""
     from github import Auth
 
@@ -107,11 +110,11 @@ def credentials(config: GitHubSource) -> Auth.Auth:
             return Auth.AppAuth(int(number), read_text(Path(key))).get_installation_auth(int(installation))
         except DataError as error:
             raise ConfigError(f"mine.github: {APP[2]}: {error}") from None
-    token = os.environ.get(config.token_env, "").strip()
+    token = os.environ.get(TOKEN, "").strip()
     if not token:
-        raise ConfigError(f"mine.github: set {config.token_env} to a token that can read public data (GraphQL needs one)")
+        raise ConfigError(f"mine.github: set {TOKEN} to a token that can read public data (GraphQL needs one)")
     if not re.fullmatch(r"[\x21-\x7e]+", token):
-        raise ConfigError(f"mine.github: {config.token_env} contains a character that tokens never have")
+        raise ConfigError(f"mine.github: {TOKEN} contains a character that tokens never have")
     return Auth.Token(token)
 
 
@@ -119,7 +122,6 @@ def credentials(config: GitHubSource) -> Auth.Auth:
 class Api:
     """Sends requests until one succeeds or the run must end. Thread-safe."""
 
-    config: GitHubSource
     wait: Wait = countdown
     spent: Spent = field(default_factory=Spent)
     clock: Callable[[], float] = time.time
@@ -128,10 +130,10 @@ class Api:
         from github import Github
 
         self._lock = threading.RLock()
-        api = api_of(self.config)
+        api = api_of()
         pause = 0.0 if urlsplit(api).hostname in _LOCAL else 0.1
         self._client = Github(
-            auth=credentials(self.config), base_url=api, timeout=TIMEOUT_SECONDS, retry=None, per_page=100, lazy=True,
+            auth=credentials(), base_url=api, timeout=TIMEOUT_SECONDS, retry=None, per_page=100, lazy=True,
             seconds_between_requests=pause, seconds_between_writes=None, user_agent="fusesearch",
         )  # fmt: skip
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, time
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +126,7 @@ class Crawl:
     state: RepositoryState
     open_clone: Callable[[], AbstractContextManager[Clone]]
     page: int = queries.PAGE
+    since: date | None = None
 
     listing = "pulls"
     connection = "pullRequests"
@@ -206,7 +207,7 @@ class Crawl:
         return repository.get(self.connection) or {}
 
     def _take(self, chunk: Chunk, page: dict[str, Any]) -> None:
-        since = datetime.combine(self.config.since, time.min, UTC) if self.config.since else None
+        since = datetime.combine(self.since, time.min, UTC) if self.since else None
         until = max(filter(None, (moment(self.state.progress.watermark), since)), default=None)
         for row in filter(None, map(self.parse, page.get("nodes") or [])):
             chunk.newest = max(chunk.newest or row.updated, row.updated)

@@ -18,7 +18,7 @@ from fusesearch.data.sources.history import Change
 from fusesearch.search.clones import Clone
 
 DROPS = {
-    "before_since": "merged before mine.github.since",
+    "before_since": "merged before mine.since",
     "no_issue": "closes no issue by GitHub's links or by a keyword in title, body or commit messages",
     "no_merge_commit": "GitHub names no merge commit",
     "no_files": "changes no file",

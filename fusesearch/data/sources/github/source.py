@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from fusesearch.data.sources.github.crawling import Crawl, RepositoryState
 from fusesearch.data.sources.github.failures import Gone, Stopped
 from fusesearch.data.sources.github.pairing import DROPS
 from fusesearch.data.sources.github.selection import Facts, Selection, select
-from fusesearch.search.clones import Clone, open_clone
+from fusesearch.search.clones import Clone, address_on_github, open_clone
 
 Announce = Callable[[str], None]
 States = dict[type[Crawl], RepositoryState]
@@ -48,11 +49,12 @@ class GitHub:
     benchmarks: Iterable[str] = ()
     announce: Announce = field(default_factory=lambda: Console(stderr=True, highlight=False).print)
     wait: Wait = countdown
+    since: date | None = None
     api: Api = field(init=False)
 
     def __post_init__(self) -> None:
-        self.api = Api(self.config, self.wait)
-        self._root = self.state_dir / urlsplit(api_of(self.config)).netloc.replace(":", "-")
+        self.api = Api(self.wait)
+        self._root = self.state_dir / urlsplit(api_of()).netloc.replace(":", "-")
         self._stopping = threading.Event()
         self._new: Counter[str] = Counter()
         self._skipped: dict[str, str] = {}
@@ -114,14 +116,18 @@ class GitHub:
         return selection
 
     def _states(self, repo: str) -> States:
-        options = self.config.model_dump(mode="json", include={"since", "comments", "clone_url"})
+        options = {
+            "since": self.since.isoformat() if self.since else None,
+            "comments": self.config.comments,
+            "clone_url": address_on_github("{repo}"),
+        }
         folders: dict[type[Crawl], str] = {Crawl: "repositories"}
         if self.config.questions:
             folders |= {IssueCrawl: "issues", DiscussionCrawl: "discussions"}
         return {stream: RepositoryState(self._root / folder, repo, options) for stream, folder in folders.items()}
 
     def _clone(self, repo: str) -> AbstractContextManager[Clone]:
-        return open_clone(self.config.clone_url.replace("{repo}", repo), self._root, TRIES)
+        return open_clone(address_on_github(repo), self._root, TRIES)
 
     def _crawl_all(self, chosen: list[Facts], states: dict[str, States], progress: Progress) -> None:
         total, lock = sum(facts.pulls for facts in chosen), threading.Lock()
@@ -148,7 +154,7 @@ class GitHub:
         try:
             for stream, state in states.items():
                 with state:
-                    crawl = stream(self.api, self.config, facts, state, partial(self._clone, facts.repo))
+                    crawl = stream(self.api, self.config, facts, state, partial(self._clone, facts.repo), since=self.since)
                     before = len(state.pairs)
                     try:
                         crawl.run(seen if stream is Crawl else lambda count: None, self._stopping.is_set)

@@ -40,8 +40,10 @@ WORKER = "fusesearch.data.sources.synthetic.worker"
 """The module that a process runs."""
 SLOW, SLOWER = frozenset({"sympy", "scipy"}), 4
 """Owners whose examples take longer than those of others, and how many times."""
+SECONDS_PER_REPOSITORY = 600.0
+"""Most processor seconds for a package: far above what is needed, because a time limit cannot be repeated."""
 SPARE_SECONDS = 600.0
-"""A worker's wall time beyond a minute for each second of ``seconds_per_repository``."""
+"""A worker's wall time beyond a minute for each second of :data:`SECONDS_PER_REPOSITORY`."""
 POLL_SECONDS = 0.2
 """How often a worker's messages are read."""
 MOST_COMMON, LEAST_COMMON = 0.05, 2
@@ -152,9 +154,9 @@ class Synthetic:
             "keep": keep,
             "questions": questions,
             "attempts": self.config.attempts_per_repository,
-            "seconds": self.config.seconds_per_repository,
+            "seconds": SECONDS_PER_REPOSITORY,
         }
-        limit = 60 * self.config.seconds_per_repository + SPARE_SECONDS
+        limit = 60 * SECONDS_PER_REPOSITORY + SPARE_SECONDS
         late = time.monotonic() + limit
         with _worker(job) as (process, said):
             while process.poll() is None and time.monotonic() < late:
@@ -165,7 +167,7 @@ class Synthetic:
         if "row" in result or "skipped" in result:
             return result
         if status is None:
-            raise _died(package, f"was killed after {limit:,.0f} s; a larger mine.seconds_per_repository gives it longer")
+            raise _died(package, f"was killed after {limit:,.0f} s; leave it out of mine.packages if it never ends")
         ended = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
         with suppress(ValueError):
             ended = f"was killed by {signal.Signals(-status).name}"

@@ -85,7 +85,7 @@ def mine_package(job: dict[str, Any], say: Callable[[dict[str, Any]], None], ste
         return {"skipped": str(error)}
     unsteady = "" if steady else "the system does not allow fixed addresses"
     if spent or corpus.dropped["docstring not recorded in time"]:
-        unsteady = "seconds_per_repository ran out"
+        unsteady = "the processor seconds of a repository ran out"
     elif sandbox.late:
         unsteady = f"the clock ended examples {sandbox.late} times"
     row = {"repo": package.repo, "instances": instances, "table": _table(corpus, search, asked)}

@@ -25,7 +25,7 @@ def remote(tmp_path):
     commit = committed(work, {"a.py": "x = 1\n"})
     for option in ("allowFilter", "allowAnySHA1InWant"):
         git(work, "config", f"uploadpack.{option}", "true")
-    return f"{(tmp_path / 'remotes').as_uri()}/{{repo}}.git", commit
+    return (tmp_path / "remotes").as_uri(), commit
 
 
 def write(path, rows):
@@ -74,12 +74,11 @@ def test_a_file_that_is_not_a_benchmark_is_one_clear_line(tmp_path):
 def test_repositories_are_cloned_with_their_base_commits(tmp_path, remote, monkeypatch):
     monkeypatch.setattr("fusesearch.search.clones.PAUSE_SECONDS", 0.0)
     address, commit = remote
+    monkeypatch.setenv("GITHUB_SERVER_URL", address)
     others = [ROW | {"instance_id": name, "repo": repo} for name, repo in (("b", "o/gone"), ("c", "../x"))]
     rows = [ROW | {"base_commit": commit}, *others]
     path = write(tmp_path / "set.jsonl", rows)
-    mined = Benchmark(BenchmarkSource(files=[path], clone_url=address), tmp_path / "state").mine(
-        tmp_path / "repos", lambda a, b: None
-    )
+    mined = Benchmark(BenchmarkSource(files=[path]), tmp_path / "state").mine(tmp_path / "repos", lambda a, b: None)
     assert [row.instance_id for row in mined.instances] == ["o__r-1"]
     assert set(mined.table["skipped"]) == {"o/gone", "../x"}
     assert mined.table["dropped"] == {"no_clone": 2}

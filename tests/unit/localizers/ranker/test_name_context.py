@@ -53,17 +53,8 @@ def ship():
     order = Order()
     return order.total()
 """,
-    "tests/test_cart.py": """\
-from shop import Cart
-
-
-def test_total():
-    assert Cart().total() == 0
-""",
-    "tests/helping.py": """\
-def made_cart():
-    return 1
-""",
+    "tests/test_cart.py": "from shop import Cart\n\n\ndef test_total():\n    assert Cart().total() == 0\n",
+    "tests/helping.py": "def made_cart():\n    return 1\n",
 }
 OTHERS = {
     "web/cart.js": """\
@@ -80,11 +71,7 @@ class Basket {
   }
 }
 """,
-    "web/cart.test.js": """\
-test('total', () => {
-  expect(total([1])).toBe(2);
-});
-""",
+    "web/cart.test.js": "test('total', () => {\n  expect(total([1])).toBe(2);\n});\n",
     "go/cart.go": """\
 package shop
 
@@ -100,21 +87,8 @@ func Taxed(price int) int {
 \treturn price * 2
 }
 """,
-    "go/pay.go": """\
-package shop
-
-func Pay(c *Cart) int {
-\treturn c.Total()
-}
-""",
-    "go/cart_test.go": """\
-package shop
-
-func TestTotal(t *T) {
-\tc := Cart{}
-\tc.Total()
-}
-""",
+    "go/pay.go": "package shop\n\nfunc Pay(c *Cart) int {\n\treturn c.Total()\n}\n",
+    "go/cart_test.go": "package shop\n\nfunc TestTotal(t *T) {\n\tc := Cart{}\n\tc.Total()\n}\n",
     "rust/src/lib.rs": """\
 pub struct Cart;
 
@@ -149,24 +123,8 @@ public class Cart extends Base {
   }
 }
 """,
-    "java/Base.java": """\
-package shop;
-
-class Base {
-  void clear() {
-    return;
-  }
-}
-""",
-    "java/Pay.java": """\
-package shop;
-
-class Pay {
-  int pay() {
-    return new Cart().total();
-  }
-}
-""",
+    "java/Base.java": "package shop;\n\nclass Base {\n  void clear() {\n    return;\n  }\n}\n",
+    "java/Pay.java": "package shop;\n\nclass Pay {\n  int pay() {\n    return new Cart().total();\n  }\n}\n",
     "ruby/cart.rb": """\
 module Shop
   class Cart
@@ -180,18 +138,8 @@ module Shop
   end
 end
 """,
-    "ruby/pay.rb": """\
-def pay(cart)
-  cart.total
-end
-""",
-    "c/cart.h": """\
-#define CART_MAX 9
-typedef struct {
-  int price;
-} cart_t;
-int cart_total(cart_t *cart);
-""",
+    "ruby/pay.rb": "def pay(cart)\n  cart.total\nend\n",
+    "c/cart.h": "#define CART_MAX 9\ntypedef struct {\n  int price;\n} cart_t;\nint cart_total(cart_t *cart);\n",
     "c/cart.c": """\
 #include "cart.h"
 
