@@ -8,7 +8,6 @@ machines, ``ray://host:10001`` from elsewhere) whose machines have this working 
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +48,16 @@ def fan_out(job: Job) -> None:
     """
     gpu = job.stage.gpu and has_gpu()
     if address := os.environ.get("FUSESEARCH_RAY", ""):
-        _spread(job, parts_of(job, CLUSTER_PARTS), *_ray(address, gpu))
+        try:
+            from prefect_ray import RayTaskRunner
+            from prefect_ray.context import remote_options
+        except ModuleNotFoundError:
+            raise ConfigError(f"FUSESEARCH_RAY is set and Ray is not installed: {how_to_install('ray')}, or unset it") from None
+        path = os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))  # workers find this project
+        environment = {"env_vars": {"PYTHONPATH": path, "DO_NOT_TRACK": "true"}}
+        with remote_options(num_gpus=int(gpu)):
+            runner = RayTaskRunner(address=address, init_kwargs={"runtime_env": environment})
+            _spread(job, parts_of(job, CLUSTER_PARTS), runner)
     elif job.stage.name in LEAST and cores() > 1 and not gpu:
         parts = parts_of(job, cores())
         if sum(len(part.keys) for part in parts) >= LEAST[job.stage.name]:
@@ -58,21 +66,9 @@ def fan_out(job: Job) -> None:
             _spread(job, parts, ProcessPoolTaskRunner(cores()))
 
 
-def _ray(address: str, gpu: bool) -> tuple[Any, Any]:
-    """The runner of a Ray cluster, and what its tasks take of a machine."""
-    try:
-        from prefect_ray import RayTaskRunner
-        from prefect_ray.context import remote_options
-    except ModuleNotFoundError:
-        raise ConfigError(f"FUSESEARCH_RAY is set and Ray is not installed: {how_to_install('ray')}, or unset it") from None
-    path = os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))  # so that workers find this project
-    environment = {"env_vars": {"PYTHONPATH": path, "DO_NOT_TRACK": "true"}}
-    return RayTaskRunner(address=address, init_kwargs={"runtime_env": environment}), remote_options(num_gpus=int(gpu))
-
-
-def _spread(job: Job, parts: list[Part], runner: Any, options: Any = None) -> None:
+def _spread(job: Job, parts: list[Part], runner: Any) -> None:
     sent = {"job": Job(job.node, job.params, job.places, job.scratch), "root": str(Path.cwd())}
-    with runner, options or nullcontext():
+    with runner:
         waiting = [(part, runner.submit(do, {**sent, "part": part})) for part in parts]
         for number, (part, future) in enumerate(waiting, 1):
             made = future.result(raise_on_failure=False)

@@ -41,17 +41,12 @@ CUTS = Path("experiments/rehearsal.yaml")
 
 @dataclass(frozen=True)
 class Step:
-    """The model or a stage: how it ended, and what it had less of than the profile asks, as ``key before -> now``."""
+    """The model or a stage: why it failed, or "", and what it had less of than the profile asks, as ``key before -> now``."""
 
     name: str
     seconds: float
     error: str
     note: str
-
-    @property
-    def ok(self) -> bool:
-        """Whether it ran to its end."""
-        return not self.error
 
 
 def rehearse(params: Params, tokenizer: Path | None, root: Path, on_step: Callable[[str], None]) -> Iterator[Step]:

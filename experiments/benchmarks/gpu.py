@@ -7,7 +7,6 @@ stages ``sft`` and ``grpo``. ``--tiny`` runs all of it on small shapes, without 
 from __future__ import annotations
 
 import gc
-import os
 import random
 import tempfile
 import time
@@ -101,14 +100,14 @@ class Machine:
             torch.cuda.reset_peak_memory_stats()
 
 
-def params_of(length: int, lora: int = 0, grpo: dict[str, Any] | None = None, **sft: Any) -> Params:
-    """Params of one row a pass of ``length`` tokens, with changes of ``grpo`` and ``sft``."""
+def params_of(length: int, lora: int = 0, grpo: dict[str, Any] | None = None) -> Params:
+    """Params of one row a pass of ``length`` tokens, with changes of ``grpo``."""
     common = {"micro_batch": 1, "learning_rate": 1e-6, "optimizer": "adamw", "lora": {"rank": lora}}
     return parse_params(
         {
             "model": {"base": "random", "dtype": "bfloat16"},
             "agent": {"max_context_tokens": length, "max_new_tokens": length // 2},
-            "sft": {**common, "batch_size": 1, "max_length": length, "epochs": 1, "warmup_ratio": 0, **sft},
+            "sft": {**common, "batch_size": 1, "max_length": length, "epochs": 1, "warmup_ratio": 0},
             "grpo": {
                 **common,
                 "prompts_per_step": 1,
@@ -241,33 +240,6 @@ def training(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
                     }  # fmt: skip
 
 
-def masters(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
-    """The share of weights that ten steps at 1e-6 move, by the type in which they rest."""
-    length = TINY[0] if machine.tiny else 4096
-    for dtype in ("float32", "bfloat16"):
-        machine.emptied()
-        model = machine.model(MODELS["0.6B"], dtype)
-        before = {name: value.detach().to("cpu", copy=True) for name, value in model.named_parameters() if value.ndim > 1}
-        params = params_of(length, precision="bfloat16")
-        sft_steps(machine, model, tokenizer, params, rows_of([length] * 10))
-        after = dict(model.named_parameters())
-        # embeddings of tokens that no row has get no gradient
-        moved = [after[name].detach().cpu() != value for name, value in before.items() if "embed" not in name]
-        share = sum(int(part.sum()) for part in moved) / sum(part.numel() for part in moved)
-        yield {"weights rest in": dtype, "learning rate": "1e-6", "moved after 10 steps": f"{share:.1%}"}
-
-
-def packing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
-    """SFT of rows as long as conversations, 32 a step: padded to the longest of a pass, and one by one."""
-    limit, lengths = conversations(machine)
-    for kind, rows in (("4 rows, padded", 4), ("1 row", 1)):
-        machine.emptied()
-        model = machine.model(MODELS["0.6B"])
-        params = params_of(limit, batch_size=32, micro_batch=rows, epochs=STEPS)
-        best = min(sft_steps(machine, model, tokenizer, params, rows_of(lengths))[1:])
-        yield {"a pass": kind, "tokens a second": f"{sum(lengths) / best:,.0f}", "GiB": machine.peak()}
-
-
 def passes(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
     """GRPO of 32 rollouts as long as conversations: one a pass, and by tokens: padded, and one after another."""
     from fusesearch.training import grpo, passes
@@ -292,43 +264,16 @@ def conversations(machine: Machine) -> tuple[int, list[int]]:
     return limit, [min(limit, max(limit // 16, int(draw.lognormvariate(0, 0.6) * limit / 4))) for _ in range(32)]
 
 
-def publishing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
-    """Seconds to write a version of the weights to shared memory, and to read it onto the GPU."""
-    from safetensors.torch import load_file
-
-    from fusesearch.training.served import ServedPolicy
-
-    memory = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else machine.folder  # noqa: S108 - where servers read them, too
-    for name, base in machine.models.items():
-        machine.emptied()
-        model = machine.model(base)
-        with tempfile.TemporaryDirectory(dir=memory) as folder:
-            servers: Any = SimpleNamespace(reload=lambda path: None)
-            weights = ServedPolicy(Path(folder, "weights"), servers, tokenizer, "bfloat16")
-            started = time.perf_counter()
-            path = weights.write(model, 0)
-            written = time.perf_counter()
-            files = list(path.glob("*.safetensors"))
-            for file in files:
-                load_file(file, device=machine.device)
-            machine.synchronize()
-            read = time.perf_counter() - written
-            size = sum(file.stat().st_size for file in files) / 1e9
-        yield {"model": name, "GB": f"{size:.1f}", "s to write": f"{written - started:.2f}", "s to read": f"{read:.2f}"}
-
-
-SUBJECTS: dict[str, Callable[[Machine, Any], Iterator[dict[str, str]]]] = {
-    "training": training, "masters": masters, "packing": packing, "passes": passes, "publishing": publishing,
-}  # fmt: skip
+SUBJECTS: dict[str, Callable[[Machine, Any], Iterator[dict[str, str]]]] = {"training": training, "passes": passes}
 
 
 def main(
     only: Annotated[list[str] | None, typer.Option(help=f"One of {', '.join(SUBJECTS)}; may be repeated.")] = None,
-    model: Annotated[str | None, typer.Option(help=f"Only {' or '.join(MODELS)}, for training and publishing.")] = None,
+    model: Annotated[str | None, typer.Option(help=f"Only {' or '.join(MODELS)}, for training.")] = None,
     longest: Annotated[int, typer.Option(help="Longest row in tokens.", min=TINY[0])] = LENGTHS[-1],
     tiny: Annotated[bool, typer.Option(help="Small shapes, to see that it runs.")] = False,
 ) -> None:
-    """Measure memory, speed, precision, packing, passes and publishing. A whole run takes about half an hour on an H100."""
+    """Measure memory and speed of steps, and of passes. A whole run takes about half an hour on an H100."""
     if unknown := [name for name in only or [] if name not in SUBJECTS]:
         raise typer.BadParameter(f"unknown subject {unknown[0]}; the subjects are {', '.join(SUBJECTS)}", param_hint="--only")
     if model and model not in MODELS:

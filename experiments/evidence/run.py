@@ -20,7 +20,7 @@ from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Answer, Instance, Score
 from fusesearch.evaluation.statistics import estimate
 from fusesearch.localizers.ranker.answer import Ranked, Ranking, by_probability
-from fusesearch.localizers.ranker.features import Candidate
+from fusesearch.localizers.ranker.columns import Candidate
 from fusesearch.localizers.ranker.trees import COLUMNS, GROUPS, Model, group_of, log_odds, read_models
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 

@@ -80,8 +80,8 @@ def rehearse(
 
     root = Path.cwd()
     for step in rehearse(load_profile(name, root), tokenizer, root, lambda step: typer.echo(f"{step} ...", err=True)):
-        typer.echo(f"{'ok    ' if step.ok else 'failed'}  {step.name:<10}  {step.seconds:6.1f} s  {step.note}".rstrip())
-        if not step.ok:
+        typer.echo(f"{'failed' if step.error else 'ok    '}  {step.name:<10}  {step.seconds:6.1f} s  {step.note}".rstrip())
+        if step.error:
             raise DataError(f"{name}: {step.name}: {step.error} (all it printed: {FOLDER / name / step.name}.log)")
     typer.echo(f"All stages of {name} ran to their end.")
 

@@ -21,7 +21,7 @@ from fusesearch.agents.prompts import render_notice
 from fusesearch.agents.recording import Instructions, OnEvent, conclusion, new_trajectory, record
 from fusesearch.core.config import Agent
 from fusesearch.core.schema import Answer, Instance, Observation, StopReason, ToolCall, Trajectory, Turn
-from fusesearch.search.gain import History
+from fusesearch.search.gain import History, gain_of
 from fusesearch.search.results import Outcome
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class State:
     """An episode so far: its turns, what they returned (H of equation 3), and at the end the reason and the answer."""
 
     turns: tuple[Turn, ...] = ()
-    history: History = field(default_factory=History)
+    history: History = frozenset()
     stop: StopReason | None = None
     answer: Answer | None = None
     changes: list[str] = field(default_factory=list)
@@ -103,8 +103,7 @@ async def step(state: State, episode: Episode, aside: Sequence[Message] = ()) ->
     if number >= agent.max_turns:
         turn.observations = [_refused(call, NOT_RUN_LAST) for call in turn.calls]
         return replace(state, turns=turns, stop="max_turns")
-    history = state.history.copy()
-    await observe(turn, episode.runner, agent, history)
+    history = await observe(turn, episode.runner, agent, state.history)
     turn.notice = render_notice(agent, agent.max_turns - number)
     episode.emit("observations", number=number, turn=turn)
     return replace(state, turns=turns, history=history)
@@ -144,8 +143,8 @@ def calls_of(completion: Completion, number: int) -> list[ToolCall]:
     return calls
 
 
-async def observe(turn: Turn, runner: CallRunner, agent: Agent, history: History) -> None:
-    """Run the calls of a turn at once and store their observations with gain."""
+async def observe(turn: Turn, runner: CallRunner, agent: Agent, history: History) -> History:
+    """Run the calls of a turn at once and store their observations with gain. Returns the history with the turn."""
     started = time.perf_counter()
     allowed = 1 if agent.mode == "sequential" else agent.max_calls_per_turn
     excess = f"not run: at most {allowed} call{'s are' if allowed > 1 else ' is'} run per turn; make it in a later turn"
@@ -153,11 +152,12 @@ async def observe(turn: Turn, runner: CallRunner, agent: Agent, history: History
     # return_exceptions, because only then does a cancelled gather wait for all its calls to end
     outcomes = await asyncio.gather(*running, return_exceptions=True)
     observations = [_or_raise(outcome) for outcome in outcomes] + [_refused(call, excess) for call in turn.calls[allowed:]]
-    gains = history.gain([observation.entities for observation in observations])
+    gains, history = gain_of([observation.entities for observation in observations], history)
     for observation, (gain_turn, gain_call) in zip(observations, gains, strict=True):
         observation.gain_turn, observation.gain_call = gain_turn, gain_call
     turn.observations = observations
     turn.seconds_tools = time.perf_counter() - started
+    return history
 
 
 async def _run(call: ToolCall, runner: CallRunner) -> Observation:

@@ -201,7 +201,7 @@ def vllm(place: Place) -> Iterator[Check]:
 def verl(place: Place) -> Iterator[Check]:
     """What GRPO by veRL needs beside GPUs."""
     if place.params.grpo.engine == "verl":
-        from fusesearch.cli.verl_needs import verl_pieces
+        from fusesearch.cli.needs import verl_pieces
 
         yield from verl_pieces(place.params, place.root)
 

@@ -74,13 +74,9 @@ def compare(
     rubric, known = RUBRICS.get(protocol), load_prices(prices) if prices else {}
     results = read_results(folders)
     cells, chosen = judged(results.cells, rubric) if rubric else (results.cells, protocol_named(protocol))
-    benchmarks: dict[str, list[CellResult]] = {}
-    for row in cells:
-        benchmarks.setdefault(row.cell.benchmark, []).append(row)
     comparisons = [
-        compare_cells(rows, chosen, prices=known, reference=reference, against=against)
-        for rows in benchmarks.values()
-    ]  # fmt: skip
+        compare_cells(rows, chosen, prices=known, reference=reference, against=against) for rows in _by_benchmark(cells)
+    ]
     if format_ is Format.html:
         typer.echo(_write_html(comparisons, results, out or folders[0] / f"compare-{protocol}", episodes))
         return
@@ -95,13 +91,15 @@ def print_quality(folder: Path) -> None:
     from fusesearch.reporting.comparison_pages import quality_table
     from fusesearch.reporting.page import Section, show
 
-    benchmarks: dict[str, list[CellResult]] = {}
-    for row in read_results([folder]).cells:
-        benchmarks.setdefault(row.cell.benchmark, []).append(row)
-    for rows in benchmarks.values():
+    for rows in _by_benchmark(read_results([folder]).cells):
         questions = any(score.answer_score is not None for row in rows for score in row.scores)
         chosen = protocol_named("exact" if questions else "fusesearch")
         show([Section("", tables=[quality_table(compare_cells(rows, chosen, prices={}, reference=folder))])])
+
+
+def _by_benchmark(cells: Sequence[CellResult]) -> list[list[CellResult]]:
+    benchmarks = dict.fromkeys(row.cell.benchmark for row in cells)
+    return [[row for row in cells if row.cell.benchmark == name] for name in benchmarks]
 
 
 def _write_text(comparisons: Sequence[Comparison], results: Results, format_: Format, out: Path | None) -> None:

@@ -7,25 +7,18 @@ from typing import Any
 
 from fusesearch.agents.loop import calls_of
 from fusesearch.agents.models.base import Completion, Message, Sampling
-from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
+from fusesearch.agents.models.openai_compatible import REASONING, OpenAICompatibleModel
 from fusesearch.agents.models.retries import SLOW
 from fusesearch.cli.checks import Check
 from fusesearch.core.errors import ModelUnavailable
+from fusesearch.search.tool import function_schema
 
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "grep",
-        "description": "Search files for a regular expression.",
-        "parameters": {"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]},
-    },
-}
+TOOL = function_schema("grep", "Search files for a regular expression.", {"pattern": {"type": "string"}}, ["pattern"])
 OPENING = [
     Message(role="system", content="You search a repository. Make several tool calls in one message."),
     Message(role="user", content="Call grep twice in this message: once for `alpha`, once for `beta`. Say nothing else."),
 ]
 _LENGTHS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_input_tokens", "n_ctx")
-_THOUGHTS = ("reasoning_content", "reasoning")
 
 
 async def endpoint_checks(model: OpenAICompatibleModel) -> AsyncIterator[Check]:
@@ -63,7 +56,7 @@ def _tool_calls(model: OpenAICompatibleModel, reply: Completion, made: int) -> C
 
 
 def _no_calls(model: OpenAICompatibleModel, reply: Completion) -> str:
-    thinks = reply.text.lstrip().startswith("<think>") or any(reply.extra.get(name) for name in _THOUGHTS)
+    thinks = reply.text.lstrip().startswith("<think>") or any(reply.extra.get(name) for name in REASONING)
     if reply.finish_reason == "length" and thinks:
         return "the model thinks for more than 400 tokens: switch thinking off, or allow more with --max-new-tokens"
     if model.dialect.shows is False:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -175,5 +175,5 @@ def progress_bar() -> Iterator[Bar]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty())
-    with progress if sys.stderr.isatty() else nullcontext():
+    with progress:
         yield Bar(progress)

@@ -37,7 +37,7 @@ def judge(
     import asyncio
     import os
 
-    from fusesearch.agents.models.loading import load_model
+    from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
     from fusesearch.core.storage import Journal
     from fusesearch.evaluation.judged import cases_of, judge_cell
     from fusesearch.evaluation.judges import ModelJudge, rubric_named, self_checks
@@ -51,7 +51,7 @@ def judge(
 
     async def run(row: CellResult) -> dict[str, object]:
         with Journal(row.folder / "verdicts.jsonl", key="key") as cache:
-            judging = load_model(model, address, api_key=os.environ.get("OPENAI_API_KEY"), retries=3)
+            judging = OpenAICompatibleModel(model, address, os.environ.get("OPENAI_API_KEY"), retries=3)
             judge = ModelJudge(judging, scale, cache)
             try:
                 verdicts = await judge_cell(row, scale, judge, model)

@@ -59,11 +59,13 @@ def localize(
         found = _ranked(issue_given(given)[1], repository, top, quiet=quiet)
     else:
         from fusesearch.cli import report
-        from fusesearch.localizers.searcher import SearchOptions, choose
+        from fusesearch.localizers.searcher import SearchOptions, choose, instance_of
 
         options = SearchOptions(**search, top=top)
         repository = Repository(repo)
-        instance = instance_given(repository.root.name, given)
+        name, problem = issue_given(given)
+        instance = instance_of(repository.root.name, problem)
+        instance = instance.model_copy(update={"instance_id": name}) if name else instance
         trajectory = run_and_save(instance, repository, choose(options), save, quiet=quiet)
         report.raise_on_failure(trajectory)
         found = report.Report.of(trajectory, repository)
@@ -123,15 +125,6 @@ def issue_given(issue: str) -> tuple[str | None, str]:
     if issue.strip("#").isdecimal():
         raise DataError(f"{issue} alone does not name an issue: give OWNER/REPO#{issue.strip('#')}, or the issue's text")
     return None, issue
-
-
-def instance_given(tree: str, issue: str) -> Instance:
-    """The task of an issue, by default with the name of the directory."""
-    from fusesearch.localizers.searcher import instance_of
-
-    name, text = issue_given(issue)
-    instance = instance_of(tree, text)
-    return instance.model_copy(update={"instance_id": name}) if name else instance
 
 
 def run_and_save(instance: Instance, repository: Repository, searcher: Searcher, save: Path | None, *, quiet: bool) -> Trajectory:

@@ -1,11 +1,13 @@
 """The checks of ``fusesearch doctor --profile`` on GPUs: memory of a step and of a server, and hours of training.
 
-The formulas are in :mod:`fusesearch.training.budget`. A rank of training takes a GPU, and so does a server, which may share it.
+The formulas are in :mod:`fusesearch.training.budget`. A rank of training takes a GPU, and so does a server, which may share it;
+veRL (``grpo.engine: verl``) shares weights, gradients and optimizer out over the GPUs of all machines of its cluster.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,14 +29,20 @@ from fusesearch.training.budget import (
     training_hours,
     whole_gib,
 )
+from fusesearch.training.engines.verl_files import configured, verl_python
 
 ROLLOUT_TOKENS = 15_000
 """Length of a rollout that hours are computed with: table 2 of FuseSearch implies 10,000 to 19,000."""
+VERL_DEFAULTS = {
+    "trainer.nnodes": 1,
+    "trainer.n_gpus_per_node": 8,
+    "actor_rollout_ref.actor.ppo_max_token_len_per_gpu": 16384,
+}
+"""veRL's own values (0.9.1) of what the configurations may leave out."""
 
 
 def gpu_checks(params: Params, machine: Machine, root: Path) -> Iterator[Check]:
     """GPUs that a profile needs, their memory, and the hours of training."""
-    from fusesearch.cli.verl_needs import machines, verl_memory
     from fusesearch.training.serving import server_options
 
     try:
@@ -139,3 +147,33 @@ def _hours(params: Params, model: Architecture, machine: Machine, gpus: int) -> 
     ):
         low, high = training_hours(model, flop, peak * on)
         yield Check(f"{name} hours", True, f"{low:,.2f} to {high:,.2f} {what} of {length:,} tokens on {on} x {machine.name}")
+
+
+def machines(params: Params, root: Path) -> tuple[int, int]:
+    """How many machines veRL trains on, and the GPUs of each. Raises :class:`ConfigError` for a missing configuration."""
+    found = VERL_DEFAULTS | configured(params.grpo.verl_config, params.compute.verl_options, root)
+    return int(found["trainer.nnodes"]), int(found["trainer.n_gpus_per_node"])
+
+
+def verl_memory(params: Params, model: Architecture, room: float, root: Path) -> Iterator[Check]:
+    """Memory of a step on each GPU, which has ``room`` bytes."""
+    nodes, each = machines(params, root)
+    found = VERL_DEFAULTS | configured(params.grpo.verl_config, params.compute.verl_options, root)
+    key = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu"
+    needed, tokens = training_bytes(model, int(found[key]), nodes * each), int(found[key])
+    detail = f"{gib(needed):.1f} GiB on each of {nodes} x {each} GPUs at {tokens:,} tokens a pass, {gib(room):.1f} GiB are there"
+    less = longest_pass(model, room, nodes * each) // 1024 * 1024
+    yield Check("grpo memory", needed <= room, detail, f"compute.verl_options: [{key}={less}], or more machines (trainer.nnodes)")
+
+
+def verl_pieces(params: Params, root: Path) -> Iterator[Check]:
+    """veRL, and the Ray cluster of several machines."""
+    try:
+        yield Check("verl", True, f"{verl_python(root)}, {params.grpo.verl_config}")
+    except ConfigError as error:
+        yield Check("verl", False, "not installed", str(error))
+    nodes, _ = machines(params, root)
+    if nodes > 1:
+        address = os.environ.get("RAY_ADDRESS", "")
+        hint = "`ray start --head` on one machine, `ray start --address` on the others, its address in RAY_ADDRESS"
+        yield Check("ray", bool(address), address or f"no address of a cluster of {nodes} machines", hint)

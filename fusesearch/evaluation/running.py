@@ -19,7 +19,6 @@ from typing import Any, Protocol
 from filelock import FileLock, Timeout
 
 from fusesearch.agents.models.base import Model, Sampling
-from fusesearch.agents.models.loading import load_model
 from fusesearch.core.caches import Caches
 from fusesearch.core.config import Compute
 from fusesearch.core.digests import digest
@@ -297,9 +296,13 @@ def _revision() -> str:
 
 def _make_model(endpoint: Endpoint) -> Any:
     if endpoint.checkpoint is not None:
-        return load_model(checkpoint=endpoint.checkpoint, dtype=endpoint.dtype)
-    return load_model(
-        endpoint.model or endpoint.name, endpoint.base_url, api_key=_key(endpoint), tool_format=endpoint.tool_format,
+        from fusesearch.agents.models.transformers import TransformersModel
+
+        return TransformersModel.load(endpoint.checkpoint, dtype=endpoint.dtype)
+    from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
+
+    return OpenAICompatibleModel(
+        endpoint.model or endpoint.name, endpoint.base_url, _key(endpoint), tool_format=endpoint.tool_format,
         retries=endpoint.retries, timeout_seconds=endpoint.timeout_seconds, backoff_seconds=endpoint.backoff_seconds,
         extra_body=endpoint.extra_body,
     )  # fmt: skip

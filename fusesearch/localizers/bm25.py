@@ -16,15 +16,14 @@ from fusesearch.code.functions import spans_of
 from fusesearch.code.kinds import is_code
 from fusesearch.code.per_snapshot import PerSnapshot
 from fusesearch.core.schema import Answer, Instance
-from fusesearch.localizers.direct import DirectLocalizer, as_answer, readable_source
+from fusesearch.localizers.direct import MAX_FILE_BYTES, DirectLocalizer, as_answer, readable_source
 from fusesearch.localizers.lexical.stopwords import SHORT_WORDS, STOPWORDS
 from fusesearch.localizers.order import FILES, FUNCTIONS
 from fusesearch.search.repository import Repository
 
 MAX_WORD_CHARS = 80
-MAX_FILE_BYTES = 1_000_000
 MAX_BYTES = 400 * 2**20
-"""Larger files are not indexed, nor is anything after this much text."""
+"""Nothing after this much text is indexed."""
 
 TITLE = 2
 """Extra weight of a word in the issue's first line."""

@@ -12,8 +12,6 @@ from fusesearch.localizers.direct import DirectLocalizer, as_answer, readable_so
 from fusesearch.localizers.order import FILES, FUNCTIONS
 from fusesearch.search.repository import Repository
 
-MAX_FILE_BYTES = 1_000_000
-
 
 class OracleLocalizer(DirectLocalizer):
     """Answers with the truth of the instance."""
@@ -43,7 +41,7 @@ class RandomLocalizer(DirectLocalizer):
         draw = random.Random(f"{seed}/{instance.instance_id}")
         code = [path for path in repository.files() if is_code(path)]
         files = draw.sample(code, min(self.files, len(code)))
-        sources = {path: readable_source(repository, path, MAX_FILE_BYTES) or "" for path in files}
+        sources = {path: readable_source(repository, path) or "" for path in files}
         spans = {path: spans_of(source, path) for path, source in sources.items()}
         inside = list(dict.fromkeys(f"{path}::{span.name}" for path in files for span in spans[path]))
         return as_answer(files, draw.sample(inside, min(self.functions, len(inside))))

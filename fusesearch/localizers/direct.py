@@ -14,6 +14,9 @@ from fusesearch.localizers.base import BaseLocalizer
 from fusesearch.localizers.order import in_order
 from fusesearch.search.repository import Repository
 
+MAX_FILE_BYTES = 1_000_000
+"""Larger files are not read."""
+
 
 class DirectLocalizer(BaseLocalizer):
     """A localizer that asks no model: a subclass has :meth:`find`."""
@@ -44,7 +47,7 @@ def as_answer(files: list[str], functions: list[str]) -> Answer:
     return Answer(modify=[Location(path=path, function=function or None) for path, _, function in entities])
 
 
-def readable_source(repository: Repository, path: str, limit: int) -> str | None:
+def readable_source(repository: Repository, path: str, limit: int = MAX_FILE_BYTES) -> str | None:
     """Text of a file, or None if it is larger than ``limit`` bytes, missing or outside the repository."""
     try:
         data = repository.read_bytes(repository.resolve(path), limit + 1)

@@ -30,7 +30,7 @@ class Interview:
         self.agent = agent
         self.sampling = sampling
         self._emit = on_event or (lambda kind, payload: None)
-        self._history = History()
+        self._history: History = frozenset()
         self._last: Completion | None = None
 
     async def ask(
@@ -57,7 +57,7 @@ class Interview:
 
     async def observe(self, turn: Turn, runner: CallRunner) -> None:
         """Run the calls of ``turn`` at once and store their observations with gain."""
-        await observe(turn, runner, self.agent, self._history)
+        self._history = await observe(turn, runner, self.agent, self._history)
         self._emit("observations", {"number": len(self.trajectory.turns), "turn": turn})
 
     def answer(self, answer: Answer) -> None:

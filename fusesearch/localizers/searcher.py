@@ -154,20 +154,23 @@ def _chosen(options: SearchOptions) -> Searcher:
     changes: dict[str, Any] = {name: value for name, value in given.items() if value}
     if own := {name: value for name in entry_of(options.chosen).needs if (value := getattr(options, name))}:
         changes["options"] = own
-    if options.checkpoint is not None or options.model is not None:
-        from fusesearch.agents.models.loading import load_model
+    model: Model | None = None
     if options.checkpoint is not None:
+        from fusesearch.agents.models.transformers import TransformersModel
+
         tools, agent = settings_of(Path(options.checkpoint))
-        model = load_model(checkpoint=Path(options.checkpoint))
+        model = TransformersModel.load(options.checkpoint)
     elif options.model is not None:
+        from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
+
         if options.settings is not None and not (options.settings / SETTINGS).is_file():
             raise ArtifactError(f"{options.settings} holds no {SETTINGS}: name the directory of the checkpoint that is served")
         tools, agent = settings_of(options.settings) if options.settings else (Tools(), Agent())
         key = os.environ.get("OPENAI_API_KEY")
         form = options.tool_format or "auto"
-        model = load_model(options.model, options.address, api_key=key, tool_format=form, retries=3)  # few, since a person waits
+        model = OpenAICompatibleModel(options.model, options.address, key, tool_format=form, retries=3)  # few: a person waits
     else:
-        model, tools, agent = None, Tools(), Agent(max_calls_per_turn=4)
+        tools, agent = Tools(), Agent(max_calls_per_turn=4)
     agent = Agent.model_validate(agent.model_dump() | changes)
     return Searcher(options.chosen, model, agent, tools, options.top)
 

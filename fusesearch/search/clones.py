@@ -42,7 +42,7 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 _USER = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _SHORT = re.compile(r"(?P<user>[^@/:]*)@(?P<host>[^@/:]*):(?P<path>[^:].*)", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z0-9_][\w./+-]*", re.ASCII)
-_SETTINGS = ("http.lowSpeedLimit=1000", "http.lowSpeedTime=60", "protocol.version=2")
+_SETTINGS = ("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60", "-c", "protocol.version=2")
 _ONLY = ("--quiet", "--no-tags", "--recurse-submodules=no", "--filter=blob:none")
 
 
@@ -196,13 +196,13 @@ class Clone:
         work = Path(tempfile.mkdtemp(dir=self.cache_dir / "tmp"))
         options = ("--quiet", "--bare", "--filter=blob:none", "--template=", "--no-hardlinks")
         try:
-            self._run([*git_command(work / "git", *_configured()), "clone", *options, "--", self.address, str(work / "git")])
+            self._run([*git_command(work / "git", *_SETTINGS), "clone", *options, "--", self.address, str(work / "git")])
             os.rename(work / "git", self.git_dir)
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
     def _fetch(self, *arguments: str, settings: tuple[str, ...] = (), sent: str = "") -> None:
-        self._run(git_command(self.git_dir, *_configured(), *settings, "fetch", *arguments), sent)
+        self._run(git_command(self.git_dir, *_SETTINGS, *settings, "fetch", *arguments), sent)
 
     def _run(self, command: list[str], sent: str = "") -> None:
         """Run git in a process group of its own, so that its helpers end with it."""
@@ -240,10 +240,6 @@ def _link_objects(source: str, target: str) -> None:
         os.link(source, target)
     except OSError:
         shutil.copy2(source, target)
-
-
-def _configured() -> list[str]:
-    return [part for setting in _SETTINGS for part in ("-c", setting)]
 
 
 def _environment() -> dict[str, str]:

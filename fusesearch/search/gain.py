@@ -5,33 +5,25 @@ Entities are ``path`` (results that list paths) or ``path:line`` (results that s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Set
+
+History = frozenset[str]
+"""H: every entity that calls of earlier turns returned. A line in H implies its file."""
 
 
-class History:
-    """H: every entity that calls of earlier turns returned. A line in H implies its file."""
+def gain_of(observations_of_turn: Sequence[Sequence[str]], history: History) -> tuple[list[tuple[float, float]], History]:
+    """``(gain_turn, gain_call)`` of each call of one turn, each in [0, 1], and H with the turn.
 
-    def __init__(self, seen: Iterable[str] = ()) -> None:
-        self._seen = set(seen)
-
-    def copy(self) -> History:
-        """A copy of H."""
-        return History(self._seen)
-
-    def gain(self, observations_of_turn: Sequence[Sequence[str]]) -> list[tuple[float, float]]:
-        """``(gain_turn, gain_call)`` of each call of one turn, each in [0, 1]. Adds the turn to H.
-
-        ``observations_of_turn`` has the entities of each call, in order. ``gain_turn`` compares with earlier turns only
-        (the paper's rule), ``gain_call`` also with earlier calls of this turn.
-        """
-        within: set[str] = set()
-        gains = []
-        for returned in observations_of_turn:
-            entities = set(returned)
-            gains.append((_share_new(entities, self._seen), _share_new(entities, self._seen, within)))
-            within |= entities | {file_of(entity) for entity in entities}
-        self._seen |= within
-        return gains
+    ``observations_of_turn`` has the entities of each call, in order. ``gain_turn`` compares with earlier turns only
+    (the paper's rule), ``gain_call`` also with earlier calls of this turn.
+    """
+    within: set[str] = set()
+    gains = []
+    for returned in observations_of_turn:
+        entities = set(returned)
+        gains.append((_share_new(entities, history), _share_new(entities, history, within)))
+        within |= entities | {file_of(entity) for entity in entities}
+    return gains, history | within
 
 
 def tool_efficiency(gains: Sequence[float]) -> float:
@@ -45,6 +37,6 @@ def file_of(entity: str) -> str:
     return path if colon and path and line.isascii() and line.isdigit() else entity
 
 
-def _share_new(entities: set[str], *seen: set[str]) -> float:
+def _share_new(entities: set[str], *seen: Set[str]) -> float:
     new = entities.difference(*seen)
     return len(new) / len(entities) if entities else 0.0

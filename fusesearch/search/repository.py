@@ -136,9 +136,10 @@ class Repository:
                     os.close(descriptor)
         return self.read_bytes(self.resolve(relative), limit)
 
+    @cached_property
     def search_flags(self) -> list[str]:
         """Extra ripgrep flags for this tree, so that it opens no ignore file that is a link or a device and no huge file."""
-        return self._needed_flags
+        return sorted(set(_flags_needed(self.root, self.snapshot)))
 
     def walks(self, globs: list[str], place: str) -> list[list[str]]:
         """The arguments of the ripgrep runs that together reach every file of :meth:`files` in the folder ``place``.
@@ -146,13 +147,13 @@ class Repository:
         They reach other files too, because globs override ignore files.
         """
         if self.snapshot:
-            return [[*self.search_flags(), *ripgrep.ALL, *globs, "--", f"./{place}"]]
+            return [[*self.search_flags, *ripgrep.ALL, *globs, "--", f"./{place}"]]
         inside = f"{place}/" if place else ""
         with self._lock:
             folders = sorted({path.rpartition("/")[0] for path in self._left_out if path.startswith(inside)})
         parts = [folders[start : start + _FOLDERS_AT_ONCE] for start in range(0, len(folders), _FOLDERS_AT_ONCE)]
         direct = [*ripgrep.ALL, ripgrep.MAX_FILE_SIZE, "--max-depth=1", *globs]
-        first = [*self.search_flags(), *globs, ripgrep.NO_HIDDEN, "--", f"./{place}"]
+        first = [*self.search_flags, *globs, ripgrep.NO_HIDDEN, "--", f"./{place}"]
         return [first, *([*direct, "--", *(f"./{folder}" for folder in part)] for part in parts)]
 
     def _open(self, parts: tuple[str, ...]) -> int:
@@ -207,10 +208,6 @@ class Repository:
         except OSError:
             return False
         return stat.S_ISREG(status.st_mode) and status.st_size <= ripgrep.MAX_FILE_BYTES
-
-    @cached_property
-    def _needed_flags(self) -> list[str]:
-        return sorted(set(_flags_needed(self.root, self.snapshot)))
 
     def outside(self, virtual: str) -> OutsideRootError:
         """The error for a path that does not begin with ``/repo``, with files of its name."""

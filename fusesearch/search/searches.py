@@ -39,7 +39,7 @@ def matches(
     relative = "" if place == repository.root else place.relative_to(repository.root).as_posix()
     if not place.is_dir():
         _check_searchable(place, repository)
-        output = _run([*repository.search_flags(), *flags, "--", f"./{relative}"], repository, search)
+        output = _run([*repository.search_flags, *flags, "--", f"./{relative}"], repository, search)
         return _by_path(output.stdout, records), output.complete
     globs = [f"--glob={glob}" for glob in _anchored(pattern, relative, repository)] if pattern else []
     walks = repository.walks(globs, relative)

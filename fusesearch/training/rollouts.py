@@ -15,7 +15,7 @@ from typing import Any
 
 from fusesearch.agents.loop import run_episode, run_episodes
 from fusesearch.agents.models.base import Model, Sampling
-from fusesearch.agents.models.loading import load_model
+from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.agents.recording import new_trajectory
 from fusesearch.core.config import Grpo, Params
 from fusesearch.core.errors import InfrastructureError
@@ -103,7 +103,7 @@ class Episodes:
         if not section.model or self.out is None:
             yield None
             return
-        model = load_model(section.model, section.base_url, api_key=os.environ.get("OPENAI_API_KEY"))
+        model = OpenAICompatibleModel(section.model, section.base_url, os.environ.get("OPENAI_API_KEY"))
         with Journal(self.out / "verdicts.jsonl", key="key") as cache:
             try:
                 yield ModelJudge(model, rubric_named("coreqa"), cache)

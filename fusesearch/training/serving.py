@@ -15,8 +15,9 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -111,7 +112,7 @@ class _Server:
     process: subprocess.Popen[bytes] | None = None
 
 
-class Servers:
+class Servers(ExitStack):
     """The servers of ``compute``. A context manager: at its end those that it started stop.
 
     Servers at given addresses must run with :data:`FOR_ROLLOUTS` and with ``VLLM_SERVER_DEV_MODE=1``, without which they cannot
@@ -122,6 +123,7 @@ class Servers:
     """
 
     def __init__(self, compute: Compute, log: Path, gpus: int) -> None:
+        super().__init__()
         self._compute = compute
         self._log = log
         self._weights: Path | None = None
@@ -162,7 +164,7 @@ class Servers:
         """Let every server change to ``weights`` where it stands. Raises :class:`InfrastructureError` if one fails."""
         self._weights = weights
         with ThreadPoolExecutor(len(self._servers)) as pool:
-            list(pool.map(self._reload, self._servers))
+            list(pool.map(partial(self._reload, weights=weights), self._servers))
         self._asleep = False
 
     def sleep(self) -> None:
@@ -179,18 +181,9 @@ class Servers:
         if self._asleep and self._weights:
             self.reload(self._weights)
 
-    def __enter__(self) -> Servers:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for server in self._servers:
-            if server.process:
-                child.end(server.process, STOP_SECONDS)
-
-    def _reload(self, server: _Server) -> None:
-        assert self._weights is not None  # noqa: S101 - set by reload
-        seconds = CALL_SECONDS + sum(path.stat().st_size for path in self._weights.glob("*.safetensors")) / READ_RATE
-        body = {"method": "reload_weights", "kwargs": {"weights_path": str(self._weights)}}
+    def _reload(self, server: _Server, weights: Path) -> None:
+        seconds = CALL_SECONDS + sum(path.stat().st_size for path in weights.glob("*.safetensors")) / READ_RATE
+        body = {"method": "reload_weights", "kwargs": {"weights_path": str(weights)}}
         # no request runs meanwhile: the trainer calls this
         try:
             with httpx2.Client(base_url=server.address, timeout=seconds, trust_env=False) as client:
@@ -217,6 +210,7 @@ class Servers:
         with self._log.open("ab") as log:
             options = (*FOR_ROLLOUTS, QUIET, *self._compute.options)
             server.process = child.start([*line, *options], stdout=log, stderr=log, env=settings)
+        self.callback(child.end, server.process, STOP_SECONDS)
 
     def _await(self, server: _Server) -> None:
         started = time.monotonic()

@@ -19,14 +19,15 @@ from pathlib import Path
 from fusesearch.agents.loop import run_episode, run_episodes
 from fusesearch.agents.models.base import Model, Sampling
 from fusesearch.agents.models.chat import unreadable_calls
-from fusesearch.agents.models.loading import load_model
+from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.core.config import Params, Synthesize, Teacher
 from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.core.storage import Journal, Progress, silent
 from fusesearch.localizers.answerers.scripted import LexicalAnswers
 from fusesearch.localizers.episodes import make_episode
-from fusesearch.localizers.lexical.localizer import LexicalModel, plan_for
+from fusesearch.localizers.lexical.compact import plan_for
+from fusesearch.localizers.lexical.localizer import LexicalModel
 from fusesearch.localizers.reposearcher.lexical import RepoSearcherTeacher
 from fusesearch.localizers.reposearcher.tools import ANSWERS
 from fusesearch.search.repository import Repository
@@ -179,7 +180,7 @@ def _asked(teacher: Teacher, params: Params, out: Path) -> Iterator[Callable[[],
     if not teacher.model:
         yield lambda: None
     elif teacher.base_url:
-        yield lambda: load_model(teacher.model, teacher.base_url, api_key=os.environ.get("OPENAI_API_KEY"))
+        yield lambda: OpenAICompatibleModel(teacher.model, teacher.base_url, os.environ.get("OPENAI_API_KEY"))
     else:
         with served(teacher.model, params.compute, out, params.model.dtype) as policy:
             if (form := unreadable_calls(policy.tokenizer)) and params.agent.prompt == "full":

@@ -64,7 +64,6 @@ class PaperTable(Section):
     table: str = Field(description="file in experiments/reference")
     where: dict[str, str] = Field(default_factory=dict, description="columns that select the rows for all arms")
     caption: str = ""
-    finished: str = Field("", description="the tag at which its code and params are; such an experiment is not run again")
     notes: list[str] = Field(default_factory=list, description="what to know about the table before comparing, a sentence each")
 
 

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 from tasks.running.record import path_digest
 
 if TYPE_CHECKING:
+    from mlflow import MlflowClient
     from mlflow.entities import DatasetInput
 
+COPIED_CHECKPOINT_BYTES = 256 * 1024**2
+"""Checkpoints up to this size are copied into the run; larger ones are registered where they are."""
 CONTEXTS = {"sft": "training", "rl": "training", "validation": "validation"}
 """The purpose of the splits, in MLflow's words. Other inputs have the name of the stage that reads them."""
 
@@ -46,13 +49,6 @@ def _table(path: Path) -> tuple[int | None, list[str]]:
         return int(frame.select(pl.len()).collect().item()), frame.collect_schema().names()
     except pl.exceptions.PolarsError:  # not a table: its digest says enough
         return None, []
-
-
-if TYPE_CHECKING:
-    from mlflow import MlflowClient
-
-COPIED_CHECKPOINT_BYTES = 256 * 1024**2
-"""Checkpoints up to this size are copied into the run; larger ones are registered where they are."""
 
 
 def register(client: MlflowClient, run_id: str, name: str, checkpoint: Path, tags: dict[str, str], alias: str) -> str:

@@ -96,12 +96,11 @@ class Projection:
         self._errors = []
         parent = run.data.tags.get("mlflow.parentRunId", "")
         end = record.started + record.seconds
-        seconds = (
-            {"stage_seconds": record.seconds, "stage_cpu_seconds": record.cpu_seconds} if record.kind in ("stage", "node") else {}
-        )
+        times = {"stage_seconds": record.seconds, "stage_cpu_seconds": record.cpu_seconds}
         self._params(run, record.params)
-        self._metrics(run, {**record.metrics, **seconds}, end)
-        self._inputs(run, record)
+        self._metrics(run, record.metrics | (times if record.kind in ("stage", "node") else {}), end)
+        inputs = [dataset_input(Path(path), digest, record.stage) for path, digest in record.inputs.items()]
+        self.client.log_inputs(run_id, datasets=inputs)
         self.client.log_batch(run_id, tags=[RunTag(key, value) for key, value in {KEY: record.key, **tags_of(record)}.items()])
         if record.stage == "report" and parent:  # reproductions are compared by their parents, which have all params
             self._metrics(self.client.get_run(parent), record.metrics, end)
@@ -227,10 +226,6 @@ class Projection:
         ]
         for start in range(0, len(missing), 500):
             self.client.log_batch(run_id, metrics=missing[start : start + 500])
-
-    def _inputs(self, run: Run, record: RunRecord) -> None:
-        datasets = [dataset_input(Path(path), digest, record.stage) for path, digest in record.inputs.items()]
-        self.client.log_inputs(run.info.run_id, datasets=datasets)
 
     def _evaluated(self, run: Run, record: RunRecord, path: Path) -> None:
         """Record every arm of a file of scores: an experiment's arm or a cell on the run itself, others on a child run each."""

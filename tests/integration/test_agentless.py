@@ -4,7 +4,8 @@ from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.core.config import Agent
 from fusesearch.core.schema import Instance, Trajectory
-from fusesearch.localizers.agentless import AgentlessLocalizer, Settings
+from fusesearch.localizers import agentless
+from fusesearch.localizers.agentless import AgentlessFoldersLocalizer, AgentlessLocalizer
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.registry import make_localizer
 from tests.fakes.git import write
@@ -74,10 +75,9 @@ def replies(**texts):
     return model, asked, temperatures
 
 
-async def localized(repository, model, options=None, agent=None, **more) -> Trajectory:
+async def localized(repository, model, agent=None, kind=AgentlessLocalizer, **more) -> Trajectory:
     instance = Instance(instance_id="i", repo="o/shop", base_commit="c", problem_statement=ISSUE)
-    localizer = AgentlessLocalizer(Setup(model, agent or Agent(), **more))
-    localizer.settings = options or localizer.settings
+    localizer = kind(Setup(model, agent or Agent(), **more))
     return await localizer.localize(instance, repository, seed=3)
 
 
@@ -99,13 +99,15 @@ async def test_it_asks_for_files_then_elements_then_places(repository):
     assert Trajectory.model_validate_json(trajectory.model_dump_json()) == trajectory
 
 
-async def test_each_question_shows_what_it_is_about(repository):
+async def test_each_question_shows_what_it_is_about(repository, monkeypatch):
+    monkeypatch.setattr(agentless, "WINDOW", 1)
+    monkeypatch.setattr(agentless, "ATTEMPTS", 1)
     model, asked, _ = replies(
         files="```\nshop/basket.py\nshop/prices.py\n```",
         elements="```\nshop/basket.py\nfunction: Basket.add\n```",
         edits="nothing",
     )
-    await localized(repository, model, Settings(window=1, attempts=1))
+    await localized(repository, model)
     prompts = dict(asked)
     assert "shop/\n  __init__.py\n  basket.py\n  prices.py\ntools/\n  release.py" in prompts["files"]
     assert "test_basket" not in prompts["files"]
@@ -119,7 +121,8 @@ async def test_each_question_shows_what_it_is_about(repository):
     assert all(ISSUE.strip() in prompt for _, prompt in asked)
 
 
-async def test_elements_or_files_answer_where_nothing_more_is_named(repository):
+async def test_elements_or_files_answer_where_nothing_more_is_named(repository, monkeypatch):
+    monkeypatch.setattr(agentless, "ATTEMPTS", 2)
     basket = "```\nshop/basket.py\n```"
     for said, questions, answer in (
         (
@@ -135,7 +138,7 @@ async def test_elements_or_files_answer_where_nothing_more_is_named(repository):
         ({"files": "```\nno/such.py\n../shop/basket.py\n/etc/passwd\n```"}, ["files"], []),
     ):
         model, asked, _ = replies(**said)
-        trajectory = await localized(repository, model, Settings(attempts=2))
+        trajectory = await localized(repository, model)
         assert [name for name, _ in asked] == questions
         assert [one.entity for one in (trajectory.answer.modify if trajectory.answer else ())] == answer
         assert (trajectory.stop, trajectory.error) == ("answer" if answer else "no_answer", None)
@@ -167,7 +170,7 @@ async def test_folders_that_do_not_matter_are_left_out_of_the_tree(repository):
 
 async def test_all_files_are_shown_where_every_folder_was_called_irrelevant(repository):
     model, asked, _ = replies(folders="```\ntools/\nshop/\n```", files="")
-    await localized(repository, model, Settings(irrelevant_folders=True))
+    await localized(repository, model, kind=AgentlessFoldersLocalizer)
     assert "release.py" in asked[1][1]
 
 

@@ -8,7 +8,7 @@ import pytest
 HEAVY = {"pydantic", "yaml", "openai", "torch", "transformers", "trl", "prefect", "mlflow", "dvc", "polars", "numpy", "httpx"}
 UNUSED = {
     "fusesearch.agents.loop", "fusesearch.code.parsing", "fusesearch.core.config.params", "fusesearch.core.schema",
-    "fusesearch.localizers.searcher", "fusesearch.agents.models.loading", "tree_sitter", "torch", "numpy", "httpx2", "mcp",
+    "fusesearch.localizers.searcher", "fusesearch.agents.models.base", "tree_sitter", "torch", "numpy", "httpx2", "mcp",
 }  # fmt: skip
 """What an answer of the ranker from an index does without."""
 

@@ -9,7 +9,7 @@ from fusesearch.code.modules import outlines_of
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.localizers.base import Setup
-from fusesearch.localizers.cosil import CoSilLocalizer, Settings
+from fusesearch.localizers.cosil import CoSilLocalizer
 from fusesearch.localizers.cosil.tools import SearchTools, read_call
 
 ISSUE = "`Basket.total` is wrong when `round_price` gets half a cent.\n\n### Text ###\nSee `price_of`."
@@ -82,10 +82,9 @@ def scripted(**texts):
     return ScriptedModel(reply), requests
 
 
-async def localized(repository, model, options=None, agent=None, tools=None) -> Trajectory:
+async def localized(repository, model, agent=None, tools=None) -> Trajectory:
     instance = Instance(instance_id="i", repo="o/shop", base_commit="c", problem_statement=ISSUE)
     localizer = CoSilLocalizer(Setup(model, agent or Agent(), tools or Tools()))
-    localizer.settings = options or localizer.settings
     return await localizer.localize(instance, repository, seed=3)
 
 
@@ -211,12 +210,6 @@ async def test_the_search_ends_early_without_files_or_calls(repository):
         assert [kind for kind, _ in requests] == questions
         assert (trajectory.stop, trajectory.error) == ("answer" if files else "no_answer", None)
         assert (trajectory.answer and [one.entity for one in trajectory.answer.modify]) == files
-
-
-async def test_reflection_and_pruning_can_be_left_out(repository):
-    model, requests = scripted(call=["get_code_of_class('shop/basket.py', 'Basket')"])
-    await localized(repository, model, Settings(reflect=False, prune=False))
-    assert [kind for kind, _ in requests] == ["files", "start", "call", "call", "rank"]
 
 
 async def test_requests_stay_below_the_context(tmp_path):

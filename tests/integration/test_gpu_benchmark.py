@@ -21,7 +21,4 @@ def test_every_subject_runs_on_small_shapes(tmp_path: Path) -> None:
     training = rows["training"]
     assert len(training) == len(MODELS) * 2 * 2 * len(TINY)
     assert all(float(row["s a step"]) > 0 and float(row["GiB by the formula"]) > 0 for row in training)
-    moved = {row["weights rest in"]: float(row["moved after 10 steps"].rstrip("%")) for row in rows["masters"]}
-    assert moved["bfloat16"] < 10 < 90 < moved["float32"]
-    assert [float(row["tokens a second"].replace(",", "")) > 0 for row in rows["packing"]] == [True] * 3
-    assert [row["model"] for row in rows["publishing"]] == list(MODELS)
+    assert rows["passes"][0]["passes"] == "32"

@@ -9,7 +9,8 @@ from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Instance
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.fusesearch import FuseSearchLocalizer
-from fusesearch.localizers.lexical.localizer import LexicalLocalizer, LexicalModel, plan_for
+from fusesearch.localizers.lexical.compact import plan_for
+from fusesearch.localizers.lexical.localizer import LexicalLocalizer, LexicalModel
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
 
@@ -62,16 +63,13 @@ def instance(issue):
 
 
 async def localize(repository, issue, tools=TIGHT, agent=NANO, calls=4):
-    trajectory = await LexicalLocalizer(Setup(None, agent.model_copy(update={"max_calls_per_turn": calls}), tools)).localize(
-        instance(issue), repository
-    )
-    assert trajectory.error is None
-    assert trajectory.stop == "answer"
+    setup = Setup(None, agent.model_copy(update={"max_calls_per_turn": calls}), tools)
+    trajectory = await LexicalLocalizer(setup).localize(instance(issue), repository)
+    assert (trajectory.stop, trajectory.error) == ("answer", None)
     return trajectory
 
 
-async def test_the_innermost_frame_is_answered_with_its_class(repository):
-    issue = """KeyError from `measure`
+FRAMES = """KeyError from `measure`
 
 >>> from pkg.core import Circle, measure
 >>> measure(Circle([1]))
@@ -82,33 +80,29 @@ Traceback (most recent call last):
     raise KeyError("radius")
 KeyError: 'radius'
 """
-    trajectory = await localize(repository, issue)
-    assert trajectory.answer.functions == ["pkg/core.py::Circle.product"]
-    assert len(trajectory.turns) == 3
+AREA = "`area` is wrong\n\n>>> from pkg.core import Shape\n>>> Shape([2, 3]).area(1)\n1\nExpected 6\n"
+MEASURE = "`measure` is wrong\n\n>>> from pkg.core import Shape, measure\n>>> measure(Shape([2, 3]))\n1\nExpected 6\n"
+PROSE = "Clamping ignores the limit\n\nThe `clamp` helper lets any value pass."
 
 
-async def test_the_function_a_failing_example_calls_is_answered(repository):
-    issue = "`area` is wrong\n\n>>> from pkg.core import Shape\n>>> Shape([2, 3]).area(1)\n1\nExpected 6\n"
-    trajectory = await localize(repository, issue)
-    assert trajectory.answer.functions[0] == "pkg/core.py::Shape.area"
+async def test_the_innermost_frame_with_its_class_the_called_function_or_what_prose_names_is_answered(repository):
+    frames = await localize(repository, FRAMES)
+    assert (frames.answer.functions, len(frames.turns)) == (["pkg/core.py::Circle.product"], 3)
+    assert (await localize(repository, AREA)).answer.functions[0] == "pkg/core.py::Shape.area"
+    assert (await localize(repository, PROSE, Tools(), Agent())).answer.functions == ["pkg/maths.py::clamp"]
 
 
 async def test_a_thin_wrapper_is_read_and_its_callee_looked_up(repository):
-    issue = "`measure` is wrong\n\n>>> from pkg.core import Shape, measure\n>>> measure(Shape([2, 3]))\n1\nExpected 6\n"
-    trajectory = await localize(repository, issue)
+    trajectory = await localize(repository, MEASURE)
     patterns = [call.arguments.get("pattern") for turn in trajectory.turns for call in turn.calls]
     assert r"(def|class) clamp\b" in patterns
     assert trajectory.answer.functions[0] == "pkg/core.py::measure"
-
-
-@pytest.mark.parametrize("functions", [1, 2, 3])
-async def test_a_plan_that_answers_more_names_what_the_best_calls_next(repository, functions):
-    issue = "`measure` is wrong\n\n>>> from pkg.core import Shape, measure\n>>> measure(Shape([2, 3]))\n1\nExpected 6\n"
-    model = LexicalModel(4, replace(plan_for(NANO), functions=functions))
-    trajectory = await FuseSearchLocalizer(Setup(model, NANO, TIGHT)).localize(instance(issue), repository)
-    assert trajectory.answer.functions[0] == "pkg/core.py::measure"
-    assert len(trajectory.answer.functions) == max(functions, 2)  # `measure` merely wraps one
-    assert set(trajectory.answer.functions[1:]) <= {"pkg/core.py::Shape.area", "pkg/maths.py::clamp"}
+    for functions in (1, 2, 3):  # a plan that answers more names what the best calls next
+        model = LexicalModel(4, replace(plan_for(NANO), functions=functions))
+        more = await FuseSearchLocalizer(Setup(model, NANO, TIGHT)).localize(instance(MEASURE), repository)
+        assert more.answer.functions[0] == "pkg/core.py::measure"
+        assert len(more.answer.functions) == max(functions, 2)  # `measure` merely wraps one
+        assert set(more.answer.functions[1:]) <= {"pkg/core.py::Shape.area", "pkg/maths.py::clamp"}
 
 
 @pytest.mark.parametrize(("mode", "calls"), [("parallel", 1), ("parallel", 2), ("parallel", 8), ("sequential", 1)])
@@ -125,16 +119,7 @@ def test_one_call_a_turn_may_take_every_turn_that_is_allowed():
     assert [plan_for(agent).turns for agent in agents] == [4, 9]
 
 
-async def test_a_function_that_prose_names_is_answered(repository):
-    trajectory = await localize(
-        repository, "Clamping ignores the limit\n\nThe `clamp` helper lets any value pass.", Tools(), Agent()
-    )
-    assert trajectory.answer.functions == ["pkg/maths.py::clamp"]
-
-
 async def test_a_snapshot_that_vanishes_never_crashes_the_localizer(repository):
     shutil.rmtree(repository.root)
-    trajectory = await LexicalLocalizer(Setup(None, NANO, TIGHT)).localize(
-        instance("`measure(3)` fails\n\n>>> measure(3)\n1\n"), repository
-    )
+    trajectory = await LexicalLocalizer(Setup(None, NANO, TIGHT)).localize(instance(MEASURE), repository)
     assert trajectory.answer is None

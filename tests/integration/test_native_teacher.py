@@ -8,7 +8,7 @@ import yaml
 
 from fusesearch.agents.loop import run_episode
 from fusesearch.agents.models.base import Sampling
-from fusesearch.agents.models.loading import load_model
+from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.agents.parsing import parse_turn
 from fusesearch.core.config import Select, overlay, parse_params
 from fusesearch.core.errors import DataError
@@ -61,7 +61,7 @@ def episode(tmp_path, params):
 
     def run(answer):
         with Endpoint(answer) as server:
-            model = load_model("t", server.url, api_key="k")
+            model = OpenAICompatibleModel("t", server.url, "k")
 
             async def search():
                 made = make_episode(

@@ -30,6 +30,8 @@ SEQUENCES = [
     ([8, 7], [5, 9, 9, 9, 4, 3, 7, 6], [1, 0, 0, 1, 1, 1, 0, 1]),
 ]  # fmt: skip
 REWARDS = (1.0, 0.0, 0.25, 0.5)
+MOVES, STAYS = (1.0, 0.0, 0.5, 0.5), (0.3, 0.3, 0.5, 0.5)
+"""Rewards of two groups, of which the first one differs, and of which none does."""
 CORRECTED = {"vllm_importance_sampling_mode": "token_truncate", "vllm_importance_sampling_clip_max": 1.5}
 
 
@@ -118,12 +120,16 @@ def test_a_step_in_passes_is_trls_with_its_pass_for_old_probabilities(
         assert ours.figures[name] == pytest.approx(theirs.figures[name], rel=1e-4, abs=1e-6), name
 
 
-@pytest.mark.parametrize("rewards", [(1.0, 0.0, 0.5, 0.5), (0.3, 0.3, 0.5, 0.5)])
-def test_rollouts_without_an_advantage_are_left_out(rewards: tuple[float, ...]) -> None:
-    theirs = trl_step(rewards, 0.0, False)
-    ours = Step(partial(PackedGRPOTrainer, tokens_per_pass=1), rewards, 0.0, False)
-    torch.testing.assert_close(ours.weights, theirs.weights, rtol=1e-5, atol=1e-6)
-    assert ours.figures["passes"] == 2 - (rewards[0] == rewards[1])
+@pytest.mark.parametrize(("rewards", "kl"), [(MOVES, 0.0), (MOVES, 0.1), (STAYS, 0.0)])
+def test_leaving_out_what_has_no_influence_or_advantage_changes_no_weight(rewards: tuple[float, ...], kl: float) -> None:
+    theirs = trl_step(rewards, kl, False).weights
+    torch.testing.assert_close(Step(TrimmedGRPOTrainer, rewards, kl, False).weights, theirs, rtol=1e-5, atol=1e-6)
+    if not kl:
+        packed = Step(partial(PackedGRPOTrainer, tokens_per_pass=1), rewards, kl, False)
+        torch.testing.assert_close(packed.weights, theirs, rtol=1e-5, atol=1e-6)
+        assert packed.figures["passes"] == (2 if rewards == MOVES else 1)
+    others = trl_step(STAYS if rewards == MOVES else MOVES, kl, False).weights
+    assert (others - theirs).abs().max() > 1e-4
 
 
 @given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 120), st.booleans())
@@ -135,14 +141,6 @@ def test_passes_hold_every_row_once_and_no_more_tokens_than_asked(lengths: list[
         assert len(rows) == 1 or (max(own) * len(own) if padded else sum(own)) <= most
     small = [rows for rows in passes if sum(lengths[row] for row in rows) * 2 <= most]
     assert len(small) <= 1 or padded, "two passes that fit into one"
-
-
-@pytest.mark.parametrize(
-    ("rewards", "kl"), [((1.0, 0.0, 0.5, 0.5), 0.0), ((1.0, 0.0, 0.5, 0.5), 0.1), ((0.3, 0.3, 0.5, 0.5), 0.0)]
-)
-def test_leaving_out_what_has_no_influence_changes_no_weight(rewards: tuple[float, ...], kl: float) -> None:
-    ours = Step(TrimmedGRPOTrainer, rewards, kl, False)
-    torch.testing.assert_close(ours.weights, trl_step(rewards, kl, False).weights, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("kl", [0.0, 0.1])
@@ -161,8 +159,3 @@ def test_activations_that_are_computed_again_change_no_weight(kl: float, monkeyp
     again = Step(TrimmedGRPOTrainer, (1.0, 0.0, 0.5, 0.25), kl, False)
     assert sum(calls) == 3 * before == 12
     torch.testing.assert_close(again.weights, kept.weights, rtol=0, atol=1e-7)
-
-
-def test_a_step_moves_the_weights_only_where_a_group_differs() -> None:
-    still, moved = (Step(TrimmedGRPOTrainer, (*first, 0.5, 0.5), 0.0, False).weights for first in ((0.3, 0.3), (1.0, 0.0)))
-    assert (still - moved).abs().max() > 1e-4

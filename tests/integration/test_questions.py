@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import subprocess
 import textwrap
 from collections import Counter
 
@@ -21,6 +20,7 @@ from fusesearch.evaluation.answers import score_answer
 from fusesearch.evaluation.environments import environment_named
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.registry import make_localizer
+from fusesearch.search.git import Git
 from fusesearch.training import synthesis
 from fusesearch.training.selection import kept, select
 from fusesearch.training.sft import tokenize
@@ -32,24 +32,11 @@ from tests.fakes.git import write
 from tests.fakes.training import snapshots_in
 
 FILES = {
-    "quizpkg/__init__.py": '''
-        """A made-up package.
-
-        >>> sail(10)
-        30
-        """
-
-        from quizpkg.api import *
-        from quizpkg.hulls import Boat, Ferry, Raft
-        ''',
-    "quizpkg/api.py": '''
-        """What users see."""
-
-        from quizpkg.engine import go_down as dive
-        from quizpkg.engine import sail, tow
-
-        __all__ = ["dive", "sail", "tow"]
-        ''',
+    "quizpkg/__init__.py": '"""A made-up package.\n\n>>> sail(10)\n30\n"""\n\nfrom quizpkg.api import *\n',
+    "quizpkg/api.py": (
+        '"""What users see."""\n\nfrom quizpkg.engine import go_down as dive\nfrom quizpkg.engine import sail, tow\n\n'
+        '__all__ = ["dive", "sail", "tow"]\n'
+    ),
     "quizpkg/engine.py": '''
         """How boats move."""
 
@@ -90,64 +77,12 @@ FILES = {
                 raise ValueError("negative")
             return number
         ''',
-    "quizpkg/decoy.py": '''
-        """Others of the same names."""
-
-
-        def sail(hours, speed=99):
-            return hours
-
-
-        def dive(depth):
-            return depth
-
-
-        def labelled(text):
-            return lambda function: function
-
-
-        @labelled("a")
-        def first(value=1):
-            return value
-
-
-        @labelled("b")
-        def second():
-            return 2
-        ''',
+    "quizpkg/decoy.py": (
+        '"""Others of the same names."""\n\n\ndef sail(hours, speed=99):\n    return hours\n\n\n'
+        "def dive(depth):\n    return depth\n\n\ndef labelled(text):\n    return lambda function: function\n\n\n"
+        '@labelled("a")\ndef first(value=1):\n    return value\n'
+    ),
     "quizpkg/limits.py": '"""Limits."""\n\nSPEED = 25\n',
-    "quizpkg/hulls.py": '''
-        """Hulls."""
-
-
-        class Boat:
-            """A boat.
-
-            >>> Boat().draught()
-            1
-            """
-
-            def draught(self):
-                return 1
-
-            def name(self):
-                return "boat"
-
-
-        class Raft(Boat):
-            def draught(self):
-                return 2
-
-
-        class Ferry(Boat):
-            def name(self):
-                return "ferry"
-
-
-        class CarFerry(Ferry):
-            def draught(self):
-                return 9
-        ''',
 }
 NANO = {"read_lines": 5, "grep_lines": 4, "line_chars": 56, "output_chars": 900}
 
@@ -170,39 +105,32 @@ def only(found, *words):
     return found[text]
 
 
-def test_each_question_has_its_true_answer(mined):
+def test_each_question_has_its_true_answer_can_be_read_back_and_unclear_ones_are_counted_and_not_asked(mined):
     default = asked(mined, "default")
     assert only(default, "speed", "quizpkg.sail").original == "3"
     assert only(default, "port", "quizpkg.sail").original == "'harbor-7'"
     assert len(default) == 3  # speed of the decoy, too; neither dry=False nor parameters without a default
     exported = asked(mined, "exported")
     assert only(exported, "quizpkg.dive").values == ["quizpkg/engine.py::go_down"]
-    assert {row.truth.expected.family for row in mined[0].instances} == {"default", "exported"}
+    assert not any("`first`" in text for text in default)  # a decorator may put another in its place
+    (table,) = mined[0].table["repositories"]
+    kept = Counter(row.truth.expected.family for row in mined[0].instances)
+    assert (table["questions"]["kept"], set(kept)) == (kept, {"default", "exported"})
+    for row in mined[0].instances:
+        assert not re.search(r"\w+\.py\b|/", row.problem_statement)
+        assert read_back(row.problem_statement) is not None
 
 
-def test_the_snapshot_has_the_literal_that_is_expected_and_not_the_published_one(mined, tmp_path):
+def test_the_snapshot_has_the_literal_that_is_expected_and_not_the_published_one(mined):
     rows = [row for row in mined[0].instances if row.truth.expected.original]
     assert len(rows) == 3
     for row in rows:
         expected = row.truth.expected
         path, _, line = expected.evidence[0].rpartition(":")
-        git_dir = mined[1] / "repos" / "local__quizpkg.git"
-        shown = ["git", f"--git-dir={git_dir}", "show", f"{row.base_commit}:{path}"]
-        text = subprocess.run(shown, capture_output=True, text=True, check=True).stdout
+        with Git(mined[1] / "repos/local__quizpkg.git") as reader:
+            text = reader.read(row.base_commit, path)
         assert expected.values[0] in text.split("\n")[int(line) - 1]
         assert expected.values[0] != expected.original
-
-
-def test_unclear_questions_are_counted_and_not_asked(mined):
-    (table,) = mined[0].table["repositories"]
-    assert table["questions"]["kept"] == Counter(row.truth.expected.family for row in mined[0].instances)
-    assert not any("`first`" in text for text in asked(mined, "default"))  # a decorator may put another in its place
-
-
-def test_no_question_names_a_path_and_each_can_be_read_back(mined):
-    for row in mined[0].instances:
-        assert not re.search(r"\w+\.py\b|/", row.problem_statement)
-        assert read_back(row.problem_statement) is not None
 
 
 def answered(mined, name, tools, **agent):
@@ -217,52 +145,36 @@ def answered(mined, name, tools, **agent):
     return found
 
 
-def test_the_teacher_answers_what_one_look_does_not(mined):
-    teacher = answered(mined, "lexical-answers", Tools())
-    wrong = [text for text, score in teacher.items() if score.answer_score < 1]
-    assert len(wrong) <= 1  # a decoy has the name under which another is exported
-    assert any(score.hops for score in teacher.values())
-    assert any(score.evidence_seen == 1 for score in teacher.values())
-
-
-def test_the_teacher_keeps_to_small_limits(mined):
-    scores = answered(mined, "lexical-answers", Tools(**NANO), prompt="nano", max_turns=5).values()
-    assert all(score.turns <= 5 for score in scores)
-    assert sum(score.answer_score for score in scores) > 0.5 * len(scores)
-
-
-def test_the_oracle_answers_every_question(mined):
+def test_the_teacher_answers_what_one_look_does_not_also_within_small_limits_and_the_oracle_every_question(mined):
+    teacher = answered(mined, "lexical-answers", Tools()).values()
+    assert len([score for score in teacher if score.answer_score < 1]) <= 1  # a decoy has the name that another is exported by
+    assert any(score.hops for score in teacher)
+    assert any(score.evidence_seen == 1 for score in teacher)
+    limited = answered(mined, "lexical-answers", Tools(**NANO), prompt="nano", max_turns=5).values()
+    assert all(score.turns <= 5 for score in limited)
+    assert sum(score.answer_score for score in limited) > 0.5 * len(limited)
     assert all(score.answer_score == 1 for score in answered(mined, "oracle", Tools()).values())
+
+
+def test_no_answer_is_common():
+    row = {"instance_id": "i", "repo": "o/n", "base_commit": "c", "problem_statement": "?"}
+    expected = {"family": "default", "kind": "value"}
+    kept, left_out = without_common([
+        Instance.model_validate(row | {"truth": {"files": ["a.py"], "expected": expected | {"values": [str(value)]}}})
+        for value in [7] * 30 + list(range(100, 170))
+    ])  # fmt: skip
+    assert (len(kept), left_out) == (75, 25)
 
 
 def test_questions_pass_the_filter_with_their_truth(mined):
     rows = mined[0].instances
-    stranger = rows[0].model_copy(
-        update={
-            "instance_id": "x",
-            "base_commit": "0" * 40,
-            "problem_statement": "Where is the rudder of a raft that nobody has built so far?\n",
-        }
-    )
+    other = "Where is the rudder of a raft that nobody has built so far?\n"
+    stranger = rows[0].model_copy(update={"instance_id": "x", "base_commit": "0" * 40, "problem_statement": other})
     pairs, drops = [*rows, rows[0].model_copy(update={"instance_id": "again"}), stranger], Counter()
     with Repositories(mined[1] / "repos") as repositories:
         kept = list(filter_pairs(pairs, Filter(), repositories.reader, drops))
     assert [row.truth for row in kept] == [row.truth for row in rows]
     assert (drops["duplicate_issue"], drops["no_snapshot"]) == (1, 1)
-
-
-def test_no_answer_is_common():
-    rows = [
-        Instance.model_validate(
-            {
-                "instance_id": str(number), "repo": "o/n", "base_commit": "c", "problem_statement": "?",
-                "truth": {"files": ["a.py"], "expected": {"family": "default", "kind": "value", "values": [str(value)]}},
-            }
-        )
-        for number, value in enumerate([7] * 30 + list(range(100, 170)))
-    ]  # fmt: skip
-    kept, left_out = without_common(rows)
-    assert (len(kept), left_out) == (75, 25)
 
 
 @pytest.mark.parametrize("prompt", ["full", "nano"])
@@ -285,19 +197,11 @@ def test_the_teacher_makes_trajectories_to_learn_from(mined, tmp_path, prompt, m
     assert select_candidates(Job(Node(stage="select"), stage, MAIN, tmp_path))["selected"] == len(kept(judged))
 
 
-GO_DOWN = """`go_down(4)` returns 5
-
->>> go_down(4)
-5
-but it should be 4
-"""
-
-
 def test_one_student_is_taught_issues_and_questions(mined, tmp_path, base):
     question, folder = mined[0].instances[0], mined[1]
     truth = Truth(files=["quizpkg/engine.py"], functions=["quizpkg/engine.py::go_down"])
-    told = {"instance_id": "issue", "problem_statement": GO_DOWN, "truth": truth}
-    issue = question.model_copy(update=told)
+    told = "`go_down(4)` returns 5\n\n>>> go_down(4)\n5\nbut it should be 4\n"
+    issue = question.model_copy(update={"instance_id": "issue", "problem_statement": told, "truth": truth})
     both = environment_named("both")
     assert both.own([issue, question]) == [issue, question]
     params = parse_params(

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from fusesearch.agents.models.loading import load_model
+from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.core.config import Agent
 from fusesearch.core.schema import Expected, Instance, Truth
 from fusesearch.evaluation.answers import score_answer
@@ -33,7 +33,7 @@ def answered(name, repository, reply, faults=None, context_tokens=None, **agent)
     """The trajectory, and the prompts that the endpoint got."""
 
     async def run(address):
-        model = load_model("m", address, retries=1, backoff_seconds=0)
+        model = OpenAICompatibleModel("m", address, retries=1, backoff_seconds=0)
         try:
             setup = Setup(model, Agent(toolset="questions", **agent))
             return await make_localizer(name, setup).localize(INSTANCE, repository, 7)

@@ -1,17 +1,25 @@
-"""RepoSearcher over real files: what its six tools return, and how its episodes end, with scripted and with served models."""
+"""RepoSearcher over real files: its six tools, how episodes in its own loop and in the one of a student end, and its teacher."""
 
 import asyncio
+import random
+from itertools import pairwise
 
 import pytest
 
+from fusesearch.agents.loop import run_episode
+from fusesearch.agents.models.base import Message, Sampling
 from fusesearch.agents.models.scripted import ScriptedModel
-from fusesearch.agents.parsing import format_calls
+from fusesearch.agents.parsing import format_calls, parse_turn
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Instance, Truth
+from fusesearch.evaluation.environments import environment_named
 from fusesearch.localizers.base import Setup
+from fusesearch.localizers.episodes import make_episode
 from fusesearch.localizers.reposearcher import RepoSearcherLocalizer
+from fusesearch.localizers.reposearcher.lexical import RepoSearcherTeacher
 from fusesearch.localizers.reposearcher.tools import SearchTools
 from fusesearch.search.repository import Repository
+from fusesearch.training.nano.renaming import Exchange, Names, kept_words
 from tests.fakes.git import write
 
 CORE = '''\
@@ -57,39 +65,31 @@ def call(root, name, chars=30_000, **arguments):
 
 
 def instance(issue="`measure` is wrong"):
-    return Instance(
-        instance_id="i", repo="o/r", base_commit="c", problem_statement=issue, truth=Truth(files=["pkg/core.py"], functions=[])
-    )
+    truth = Truth(files=["pkg/core.py"], functions=[])
+    return Instance(instance_id="i", repo="o/r", base_commit="c", problem_statement=issue, truth=truth)
 
 
-def test_the_structure_shows_source_files_without_tests_and_its_entities_are_what_it_shows(root):
-    result = call(root, "GetRepoStructure")
-    assert result.entities == ["pkg/core.py", "pkg/maths.py"]
-    assert "core.py" in result.output
-    assert "test_core" not in result.output
-
-
-def test_imports_are_whole_statements_wherever_they_stand(root):
-    result = call(root, "GetImportOfFile", file="/repo/pkg/core.py")
-    assert result.entities == [f"pkg/core.py:{line}" for line in (3, 4, 5, 6, 7, 21)]
-    assert "    double," in result.output
-    assert call(root, "GetImportOfFile", file="web/a.js").entities == ["web/a.js:1"]
+def test_the_tools_show_structure_imports_and_definitions_whole_and_their_entities_are_what_they_show(root):
+    structure = call(root, "GetRepoStructure")  # source files without tests
+    assert (structure.entities, "core.py" in structure.output) == (["pkg/core.py", "pkg/maths.py"], True)
+    assert "test_core" not in structure.output
+    core = {"file": "/repo/pkg/core.py"}
+    imports = call(root, "GetImportOfFile", **core)
+    assert "    double," in imports.output
     assert "imports nothing" in call(root, "GetImportOfFile", file="pkg/maths.py").output
+    assert call(root, "GetImportOfFile", file="web/a.js").entities == ["web/a.js:1"]
+    for shown, lines in (
+        (imports, [3, 4, 5, 6, 7, 21]),
+        (call(root, "SearchFunction", file="pkg/core.py", function="measure"), [10, 11]),
+        (call(root, "SearchClassMethod", **core, **{"class": "Shape", "method": "area"}), [19, 20, 21, 22, 24, 25, 26]),
+        (call(root, "SearchClassMethod", **core, **{"class": "Shape.Side", "method": "length"}), [16, 17]),
+        (call(root, "SearchClass", **core, **{"class": "Shape"}), range(14, 27)),
+    ):
+        assert shown.entities == [f"pkg/core.py:{line}" for line in lines]
 
 
-def test_definitions_are_shown_whole_with_decorators(root):
-    found = call(root, "SearchFunction", file="pkg/core.py", function="measure")
-    assert found.entities == ["pkg/core.py:10", "pkg/core.py:11"]
-    both = call(root, "SearchClassMethod", file="/repo/pkg/core.py", **{"class": "Shape", "method": "area"})
-    assert both.entities == [f"pkg/core.py:{line}" for line in (19, 20, 21, 22, 24, 25, 26)]
-    nested = call(root, "SearchClassMethod", file="/repo/pkg/core.py", **{"class": "Shape.Side", "method": "length"})
-    assert nested.entities == ["pkg/core.py:16", "pkg/core.py:17"]
-    assert len(call(root, "SearchClass", file="/repo/pkg/core.py", **{"class": "Shape"}).entities) == 13
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "told"),
-    [
+def test_an_invalid_call_gets_the_reason_and_the_right_form(root):
+    for name, arguments, told in (
         ("SearchFunction", {"file": "pkg/core.py", "function": "area"}, "it has Shape.area"),
         ("SearchFunction", {"file": "pkg/core.py", "function": "mesure"}, "it has measure"),
         ("SearchFunction", {"file": "pkg/cor.py", "function": "measure"}, "/repo/pkg/core.py"),
@@ -100,13 +100,10 @@ def test_definitions_are_shown_whole_with_decorators(root):
         ("SearchClass", {"file": "../../etc/passwd", "class": "A"}, "outside"),
         ("SearchClass", {"file": "notes.txt", "class": "A"}, "no class"),
         ("bash", {"command": "ls"}, "there is no tool"),
-    ],
-)
-def test_an_invalid_call_gets_the_reason_and_the_right_form(root, name, arguments, told):
-    result = call(root, name, **arguments)
-    assert told in result.error
-    assert result.entities == []
-    assert "\n" not in result.output
+    ):
+        result = call(root, name, **arguments)
+        assert told in result.error
+        assert (result.entities, "\n" in result.output) == ([], False)
 
 
 def test_a_long_result_is_cut_with_a_notice_and_its_entities_are_what_is_shown(root):
@@ -126,19 +123,17 @@ def text_of(name, **arguments):
     return format_calls([(name, arguments)])
 
 
-def test_an_episode_searches_exits_and_answers_in_rank_order(root):
-    trajectory = localize(root, [text_of("GetRepoStructure"), text_of("Exit"), ANSWER])
+TWICE = format_calls([("GetRepoStructure", {}), ("GetRepoStructure", {})])
+
+
+def test_an_episode_runs_the_first_call_of_a_message_exits_and_answers_in_rank_order(root):
+    trajectory = localize(root, [TWICE, text_of("Exit"), ANSWER])
+    assert [seen.error is None for seen in trajectory.turns[0].observations] == [True, False]
     assert trajectory.stop == "answer"
     assert trajectory.answer.functions == ["pkg/core.py::measure", "pkg/maths.py::clamp"]
     assert [turn.prompt != "" for turn in trajectory.turns] == [False, False, True]
     assert trajectory.turns[0].observations[0].gain_turn == 1
     assert trajectory.mode == "sequential"
-
-
-def test_only_the_first_call_of_a_message_is_run(root):
-    both = format_calls([("GetRepoStructure", {}), ("GetRepoStructure", {})])
-    trajectory = localize(root, [both, text_of("Exit"), ANSWER])
-    assert [seen.error is None for seen in trajectory.turns[0].observations] == [True, False]
 
 
 def test_a_message_without_a_call_is_reminded_and_then_the_answer_asked_for(root):
@@ -160,3 +155,102 @@ def test_a_small_context_asks_for_the_answer_early_and_leaves_old_turns_out(root
     trajectory = localize(root, [*calls[:3], ANSWER, ANSWER, ANSWER], max_context_tokens=4000, max_new_tokens=256)
     assert trajectory.stop == "answer"
     assert all(len(seen.output) <= 12_000 for turn in trajectory.turns for seen in turn.observations)
+
+
+ROOMS = """\
+from pkg.maths import clamp
+
+
+def reshape(rows, width):
+    return _rows_of(rows, width)
+
+
+def _rows_of(rows, width):
+    return [clamp(row, width) for row in rows]
+
+
+class Room:
+    def widen(self, by):
+        return self.width + by
+"""
+MATHS = "def clamp(value, limit):\n    return min(value, limit)\n"
+SAYS_WRONG = "`reshape` is wrong\n\n>>> from pkg import reshape\n>>> reshape([1, 2], 2)\ngives [1]\nI expected [1, 2]\n"
+RAISES = """\
+It raises
+
+>>> Room().widen(1)
+Traceback (most recent call last):
+  File "pkg/rooms.py", line 14, in widen
+    return self.width + by
+AttributeError: no width
+"""
+
+
+@pytest.fixture
+def repository(tmp_path):
+    return Repository(write(tmp_path / "repo", {"pkg/__init__.py": "", "pkg/rooms.py": ROOMS, "pkg/maths.py": MATHS}))
+
+
+def run(repository, model, issue="`reshape` is wrong", **agent):
+    setting = Agent(**{"toolset": "reposearcher", "prompt": "nano", "max_turns": 8, **agent})
+    return asyncio.run(run_episode(make_episode(instance(issue), repository, model, setting, Tools(), Sampling(), localizer="t")))
+
+
+def calls(trajectory):
+    return [(call.name, *call.arguments.values()) for turn in trajectory.turns for call in turn.calls]
+
+
+def test_exit_asks_for_the_answer_in_its_result_and_every_request_begins_with_the_one_before(repository):
+    seen = []
+    replies = iter([text_of("SearchFunction", file="/repo/pkg/maths.py", function="clamp"), text_of("Exit"), ANSWER])
+
+    def script(messages: list[Message]) -> str:
+        seen.append(messages)
+        return next(replies)
+
+    trajectory = run(repository, ScriptedModel(script), prompt="full")
+    assert trajectory.stop == "answer"
+    assert trajectory.answer.functions == ["pkg/core.py::measure", "pkg/maths.py::clamp"]
+    assert trajectory.mode == "sequential"
+    assert "Locations to Modify" in trajectory.turns[1].observations[0].output
+    assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(seen))
+
+
+def test_a_turn_runs_one_call_and_the_tools_of_fusesearch_are_unknown(repository):
+    trajectory = run(repository, ScriptedModel([TWICE, text_of("grep", pattern="clamp"), ANSWER]))
+    errors = [seen.error for turn in trajectory.turns for seen in turn.observations]
+    assert errors[0] is None
+    assert "at most 1 call is run" in errors[1]
+    assert "no tool 'grep'" in errors[2]
+
+
+def test_the_teacher_looks_up_the_innermost_frame_and_the_class_that_the_error_tells(repository):
+    trajectory = run(repository, RepoSearcherTeacher(turns=8, answers=2), RAISES)
+    assert calls(trajectory) == [
+        ("SearchFunction", "/repo/pkg/rooms.py", "widen"),
+        ("SearchClassMethod", "/repo/pkg/rooms.py", "Room", "widen"),
+        ("Exit",),
+    ]
+    assert trajectory.answer.functions == ["pkg/rooms.py::Room.widen"]
+
+
+def test_without_a_traceback_the_teacher_guesses_the_file_and_follows_what_only_wraps(repository):
+    trajectory = run(repository, RepoSearcherTeacher(turns=8, answers=2), SAYS_WRONG)
+    assert calls(trajectory)[0] == ("GetRepoStructure",)
+    assert ("SearchFunction", "/repo/pkg/rooms.py", "_rows_of") in calls(trajectory)
+    assert trajectory.answer.functions == ["pkg/rooms.py::_rows_of", "pkg/rooms.py::reshape"]
+
+
+def test_the_teacher_keeps_two_turns_for_exit_and_the_answer(repository):
+    trajectory = run(repository, RepoSearcherTeacher(turns=3, answers=2), SAYS_WRONG)
+    assert calls(trajectory) == [("GetRepoStructure",), ("Exit",)]
+    assert trajectory.stop == "no_answer"
+
+
+def test_exchanged_names_leave_the_tools_and_their_arguments_alone():
+    pool = Names(["alpha", "beta", "gamma"], ["Graph", "a"], kept_words(environment_named("reposearcher")))
+    call = text_of("SearchClassMethod", file="/repo/pkg/rooms.py", **{"class": "Room", "method": "widen"})
+    renamed = Exchange(random.Random(0), pool).text(call)
+    assert renamed != call
+    (made,) = parse_turn(renamed)[1]
+    assert (made.name, list(made.arguments)) == ("SearchClassMethod", ["file", "class", "method"])

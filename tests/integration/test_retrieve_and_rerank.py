@@ -1,17 +1,17 @@
 """SweRank over a real git tree, with a tiny encoder and a scripted model: what it retrieves, asks, answers and survives."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
+from sentence_transformers import SentenceTransformer
 from typer.testing import CliRunner
 
 from fusesearch.agents.models.base import Completion
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.core.caches import Caches
 from fusesearch.core.config import Agent
-from fusesearch.core.errors import ArtifactError, ConfigError, InfrastructureError, OptionError
+from fusesearch.core.errors import ArtifactError, ConfigError, OptionError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import read_trajectories
 from fusesearch.localizers import swerank
@@ -24,7 +24,6 @@ from tests.fakes.commands import app
 from tests.fakes.encoder import SIZE, shared_encoder, tiny_encoder
 from tests.fakes.git import committed
 
-ROOT = Path(__file__).parents[2]
 ISSUE = "`Basket.total` is too low.\n\nIt ignores [12] prices."
 BASKET = """\
 class Basket:
@@ -56,15 +55,12 @@ def instance(issue=ISSUE):
     return Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement=issue)
 
 
-TEXTS = ["def total(self): return 1", "", "x" * 500, "\ud800 \u0101 \n\t"]
-
-
 def test_vectors_have_length_one_and_do_not_depend_on_the_other_texts():
-    encoder = swerank.encoder_named(shared_encoder())
-    found = swerank._embedded(encoder, TEXTS)
-    assert (found.shape, found.dtype) == ((len(TEXTS), SIZE), np.float32)
-    assert np.linalg.norm(found, axis=1) == pytest.approx(np.ones(len(TEXTS)), abs=1e-5)
-    assert np.concatenate([swerank._embedded(encoder, [text]) for text in TEXTS]) == pytest.approx(found, abs=1e-5)
+    encoder, texts = swerank.encoder_named(shared_encoder()), ["def total(self): return 1", "", "x" * 500, "\ud800 \u0101 \n\t"]
+    found = swerank._embedded(encoder, texts)
+    assert (found.shape, found.dtype) == ((4, SIZE), np.float32)
+    assert np.linalg.norm(found, axis=1) == pytest.approx(np.ones(4), abs=1e-5)
+    assert np.concatenate([swerank._embedded(encoder, [text]) for text in texts]) == pytest.approx(found, abs=1e-5)
 
 
 @pytest.mark.parametrize("damage", ["modules.json", "model.safetensors", "config.json"])
@@ -78,12 +74,13 @@ def test_a_damaged_encoder_is_one_clear_line(tmp_path, damage):
 
 def test_the_text_of_a_function_is_its_path_its_class_and_its_code(repository):
     found = dict(candidates_of(repository))
-    assert found["shop/basket.py::Basket.total"].startswith(
-        "shop/basket.py/Basket/total\nclass Basket:    @property\n    def total"
-    )
-    assert found["shop/basket.py::Basket.Inner.f"].startswith("shop/basket.py/Basket/Inner/f\nclass Inner:        def f")
-    assert found["shop/prices.py::price_3"] == "shop/prices.py/price_3\nasync def price_3(item):\n    return 3 + item"
-    assert found["web/cart.ts::Cart.add"].startswith("web/cart.ts/Cart.add\n")
+    for entity, start in {
+        "shop/basket.py::Basket.total": "shop/basket.py/Basket/total\nclass Basket:    @property\n    def total",
+        "shop/basket.py::Basket.Inner.f": "shop/basket.py/Basket/Inner/f\nclass Inner:        def f",
+        "shop/prices.py::price_3": "shop/prices.py/price_3\nasync def price_3(item):\n    return 3 + item",
+        "web/cart.ts::Cart.add": "web/cart.ts/Cart.add\n",
+    }.items():
+        assert found[entity].startswith(start)
     assert not any("test" in entity for entity in found)
 
 
@@ -166,17 +163,12 @@ async def test_the_issue_is_cut_before_functions_lose_too_much(tmp_path):
     assert prompts[0].count("x = 1") == pytest.approx(10 * 4096 / 10, rel=0.05)
 
 
-@pytest.mark.parametrize("issue", ["", " \n", "?" * 10**6, "wört " * 10**5, "\ud800\x00"])
 @pytest.mark.parametrize("name", ["swerank", "swerank-embed"])
-async def test_odd_issues_end_well(repository, tmp_path, name, issue):
-    done = await made(name, tmp_path, lambda messages: "[2]" if name == "swerank" else "").localize(instance(issue), repository)
-    assert done.error is None
-    assert done.stop == ("answer" if issue.strip() else "no_answer")
-
-
-@pytest.mark.parametrize("files", [{"README.md": "# No code"}, {"a.py": "X = 1\n"}, {"tests/test_a.py": "def test(): pass\n"}])
-async def test_without_functions_there_is_no_answer_and_no_request(tmp_path, files):
-    committed(tmp_path / "tree", files)
+async def test_odd_issues_end_well_and_without_functions_there_is_no_answer_and_no_request(repository, tmp_path, name):
+    for issue in ("", " \n", "?" * 10**6, "wört " * 10**5, "\ud800\x00"):
+        done = await made(name, tmp_path, lambda messages: "[2]").localize(instance(issue), repository)
+        assert (done.stop, done.error) == ("answer" if issue.strip() else "no_answer", None)
+    committed(tmp_path / "tree", {"README.md": "# No code", "a.py": "X = 1\n", "tests/test_a.py": "def test(): pass\n"})
     done = await made("swerank", tmp_path, lambda messages: 1 / 0).localize(instance(), Repository(tmp_path / "tree"))
     assert (done.stop, done.answer, done.turns, done.error) == ("no_answer", None, [], None)
 
@@ -205,10 +197,7 @@ async def test_the_prefix_is_the_encoders_own_or_the_given_one(repository, tmp_p
 
 
 async def test_an_encoder_that_fails_is_an_error_and_no_answer(repository, tmp_path, monkeypatch):
-    def full(encoder, texts):
-        raise InfrastructureError("the encoder failed: no memory")
-
-    monkeypatch.setattr(swerank, "_embedded", full)
+    monkeypatch.setattr(SentenceTransformer, "encode", lambda *_, **options: (_ for _ in ()).throw(RuntimeError("no memory")))
     done = await made("swerank-embed", tmp_path).localize(instance(), repository)
     assert (done.stop, done.error, done.answer) == ("error", "the encoder failed: no memory", None)
 
@@ -230,8 +219,9 @@ def test_the_commands_take_an_encoder(tmp_path, monkeypatch):
     done = CliRunner().invoke(app, ["localize", ISSUE, "--repo", str(tmp_path / "repos/o__n.git"), "--format", "json", *chosen])
     assert done.exit_code == 0, done.output
     assert len(json.loads(done.stdout)["modify"]) >= 15
-    rows = [{"instance_id": "o__n-1", "repo": "o/n", "base_commit": commit, "problem_statement": ISSUE, "patch": PATCH}]
-    (tmp_path / "issues.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    row = {"instance_id": "o__n-1", "repo": "o/n", "base_commit": commit, "problem_statement": ISSUE, "patch": ""}
+    row["truth"] = {"files": ["shop/prices.py"], "functions": ["shop/prices.py::price_0"]}
+    (tmp_path / "issues.jsonl").write_text(json.dumps(row))
     words = ["--instances", str(tmp_path / "issues.jsonl"), "--repos", str(tmp_path / "repos"), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(app, ["evaluate", *chosen, *words])
     assert done.exit_code == 0, done.output
@@ -239,9 +229,3 @@ def test_the_commands_take_an_encoder(tmp_path, monkeypatch):
     assert (kept.stop, len(kept.answer.functions)) == ("answer", 15)
     settings = json.loads(next((tmp_path / "out/cells").glob("*/settings.json")).read_text())
     assert settings["agent"]["options"] == {"encoder": shared_encoder()}
-
-
-PATCH = (
-    "diff --git a/shop/prices.py b/shop/prices.py\n--- a/shop/prices.py\n+++ b/shop/prices.py\n"
-    "@@ -1,2 +1,2 @@\n async def price_0(item):\n-    return 0 + item\n+    return 1 + item\n"
-)

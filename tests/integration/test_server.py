@@ -41,14 +41,10 @@ def pid():
     return read_json(server.RECORD)["pid"]
 
 
-def test_many_at_once_share_one_server_that_outlives_them():
+def test_many_at_once_share_one_server_that_outlives_them_until_stop_ends_it_or_it_is_killed():
     with ThreadPoolExecutor(4) as pool:
         urls = set(pool.map(lambda _: server.ensure(), range(4)))
     assert urls == {server.running()}
-
-
-def test_stop_ends_it_and_the_next_one_is_another():
-    server.ensure()
     first = pid()
     assert server.stop()
     assert not psutil.pid_exists(first) or psutil.Process(first).status() == psutil.STATUS_ZOMBIE
@@ -56,10 +52,6 @@ def test_stop_ends_it_and_the_next_one_is_another():
     assert not server.stop()
     server.ensure()
     assert pid() != first
-
-
-def test_a_server_that_was_killed_is_started_again():
-    server.ensure()
     psutil.Process(pid()).kill()
     psutil.Process(pid()).wait()
     assert server.ensure() == server.running()

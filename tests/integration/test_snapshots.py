@@ -13,25 +13,20 @@ from fusesearch.core.schema import Instance
 from fusesearch.search import snapshots
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
-from tests.fakes.git import git
+from tests.fakes.git import committed, git, write
 
 
 @pytest.fixture
 def work(tmp_path):
     """Two commits that share most files."""
     work = tmp_path / "work"
-    (work / "pkg").mkdir(parents=True)
-    (work / "a.py").write_text("one\n")
-    (work / "pkg" / "b.py").write_bytes(b"\xff\r\nb\n")
-    (work / "pkg" / "tool.sh").write_text("#!/bin/sh\n")
-    (work / "pkg" / "tool.sh").chmod(0o755)
+    write(work, {"a.py": "one\n", "pkg/tool.sh": "#!/bin/sh\n"})
+    (work / "pkg/b.py").write_bytes(b"\xff\r\nb\n")
+    (work / "pkg/tool.sh").chmod(0o755)
     (work / "link").symlink_to("/etc/passwd")
     (work / "inner").symlink_to("a.py")
-    git(work, "init", "-q", "-b", "main")
-    git(work, "add", ".")
-    git(work, "commit", "-qm", "first")
-    (work / "a.py").write_text("two\n")
-    git(work, "commit", "-qam", "second")
+    committed(work)
+    committed(work, {"a.py": "two\n"})
     return work
 
 
@@ -97,25 +92,16 @@ def test_a_hostile_tree_stays_inside_its_folder(store, work, tmp_path):
     assert not (tmp_path / "pwned").exists()
 
 
-@pytest.mark.parametrize("commit", ["0" * 40, "nothing", "--output=x", "HEAD..main", "^HEAD", "a\nb", ""])
-def test_an_unknown_commit_is_one_clear_line(store, work, commit):
-    with pytest.raises(RepositoryError) as caught:
-        store.repository(work, commit)
-    assert str(caught.value).isprintable()
-
-
-def test_a_folder_that_is_no_repository_is_one_clear_line(store, tmp_path):
+def test_what_is_missing_is_one_clear_line_and_leaves_no_snapshot(store, work, tmp_path):
     (tmp_path / "plain").mkdir()
-    for folder in ("missing", "plain"):
-        with pytest.raises(RepositoryError, match=folder):
-            store.repository(tmp_path / folder, "HEAD")
-
-
-def test_a_missing_object_is_one_clear_line_and_leaves_no_snapshot(store, work):
     blob = git(work, "rev-parse", "HEAD:a.py")
     (work / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    with pytest.raises(RepositoryError, match="missing or damaged"):
-        store.repository(work, "HEAD")
+    unknown = ("0" * 40, "nothing", "--output=x", "HEAD..main", "^HEAD", "a\nb", "")
+    wrong = [(tmp_path / name, "HEAD", name) for name in ("missing", "plain")]
+    for folder, commit, words in (*((work, name, ".") for name in unknown), *wrong, (work, "HEAD", "missing or damaged")):
+        with pytest.raises(RepositoryError, match=words) as caught:
+            store.repository(folder, commit)
+        assert str(caught.value).isprintable()
     assert os.listdir(store.cache_dir / "trees") == []
 
 

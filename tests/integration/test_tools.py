@@ -40,35 +40,30 @@ def ask(toolbox, name, **arguments):
     return asyncio.run(toolbox.call(name, arguments))
 
 
-def test_grep_lists_files_counts_and_shows_content(toolbox):
+MANY = [f"/repo/pkg/many.py:{line}:value_{line - 1} = {line - 1}" for line in range(1, 7)]
+
+
+def test_grep_lists_files_counts_and_shows_content_with_groups_of_context_cut_with_a_short_notice(toolbox):
     files = ["a.py", "pkg/b.py", "pkg/sub/c.txt"]
-    for arguments, output, entities in (
-        ({"pattern": "beta"}, "/repo/a.py\n/repo/pkg/b.py\n/repo/pkg/sub/c.txt", files),
-        ({"pattern": "beta", "output_mode": "count"}, "/repo/a.py:1\n/repo/pkg/b.py:3\n/repo/pkg/sub/c.txt:1", files),
-        ({"pattern": r"def beta\b", "output_mode": "content"}, "/repo/pkg/b.py:1:def beta():", ["pkg/b.py:1"]),
-    ):
-        result = ask(toolbox, "grep", **arguments)
-        assert (result.output, result.entities, result.error) == (output, entities, None)
-
-
-def test_grep_shows_context_with_groups_apart(toolbox):
-    result = ask(toolbox, "grep", pattern="def beta", path="/repo/pkg/b.py", output_mode="content", context=1)
-    assert result.output.splitlines() == [
+    context = [
         "/repo/pkg/b.py:1:def beta():", "/repo/pkg/b.py-2-    return 1", "--", "/repo/pkg/b.py-6-",
         "/repo/pkg/b.py:7:def beta2():", "/repo/pkg/b.py-8-    return beta()",
     ]  # fmt: skip
-    assert result.entities == [f"pkg/b.py:{line}" for line in (1, 2, 6, 7, 8)]
+    for arguments, output, entities in (
+        ({"pattern": "beta"}, [f"/repo/{name}" for name in files], files),
+        ({"pattern": "beta", "output_mode": "count"}, ["/repo/a.py:1", "/repo/pkg/b.py:3", "/repo/pkg/sub/c.txt:1"], files),
+        ({"pattern": r"def beta\b", "output_mode": "content"}, ["/repo/pkg/b.py:1:def beta():"], ["pkg/b.py:1"]),
+        ({"pattern": "def beta", "path": "/repo/pkg/b.py", "output_mode": "content", "context": 1}, context,
+            [f"pkg/b.py:{line}" for line in (1, 2, 6, 7, 8)]),
+        ({"pattern": "value_", "output_mode": "content"}, [*MANY, "(6 of 41 lines; narrow the pattern, path or glob)"],
+            [f"pkg/many.py:{line}" for line in range(1, 7)]),
+    ):  # fmt: skip
+        result = ask(toolbox, "grep", **arguments)
+        assert (result.output.splitlines(), result.entities, result.error) == (output, entities, None)
 
 
-def test_grep_is_cut_with_a_short_notice(toolbox):
-    result = ask(toolbox, "grep", pattern="value_", output_mode="content")
-    assert result.output.splitlines()[-1] == "(6 of 41 lines; narrow the pattern, path or glob)"
-    assert result.entities == [f"pkg/many.py:{line}" for line in range(1, 7)]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "paths"),
-    [
+def test_grep_looks_where_it_is_told(toolbox):
+    for arguments, paths in (
         ({"glob": "*.txt"}, ["pkg/sub/c.txt"]),
         ({"glob": "pkg/*.py"}, ["pkg/b.py"]),
         ({"glob": "/repo/pkg/*.py"}, ["pkg/b.py"]),
@@ -78,10 +73,9 @@ def test_grep_is_cut_with_a_short_notice(toolbox):
         ({"path": "pkg", "glob": "sub/*"}, ["pkg/sub/c.txt"]),
         ({"path": "pkg", "glob": "pkg/sub/*"}, ["pkg/sub/c.txt"]),
         ({"path": "/repo/a.py"}, ["a.py"]),
-    ],
-)
-def test_grep_looks_where_it_is_told(toolbox, arguments, paths):
-    assert ask(toolbox, "grep", pattern="beta", **arguments).entities == paths
+        ({"path": "/repo/build/out.py"}, ["build/out.py"]),  # asked for by name, it is searched though it is ignored
+    ):
+        assert ask(toolbox, "grep", pattern="beta", **arguments).entities == paths, arguments
 
 
 @pytest.mark.parametrize("glob", ["*", "*.py", "build/*", "{build,build/**}", ".*", "{.hidden,.hidden/**,**/d.py}", "**"])
@@ -91,10 +85,6 @@ def test_no_glob_and_no_path_reveals_ignored_or_hidden_files(toolbox, glob, path
         assert not [entity for entity in result.entities if entity.startswith(("build", "."))]
 
 
-def test_a_file_asked_for_by_name_is_searched_even_if_ignored(toolbox):
-    assert ask(toolbox, "grep", pattern="beta", path="/repo/build/out.py").entities == ["build/out.py"]
-
-
 def test_no_match_is_an_answer_without_entities(toolbox):
     result = ask(toolbox, "grep", pattern="nowhere", path="/repo/pkg", glob="*.py")
     assert (result.output, result.entities, result.error) == ("No matches for nowhere in /repo/pkg (*.py)", [], None)
@@ -102,9 +92,8 @@ def test_no_match_is_an_answer_without_entities(toolbox):
     assert ask(toolbox, "glob", pattern=".github/*").output.endswith("(hidden files are left out)")
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path", "paths"),
-    [
+def test_glob_finds_paths(toolbox):
+    for pattern, path, paths in (
         ("*.py", None, ["a.py", "pkg/b.py", "pkg/many.py"]),
         ("b.py", None, ["pkg/b.py"]),
         ("**/*.py", "/repo/pkg", ["pkg/b.py", "pkg/many.py"]),
@@ -112,21 +101,9 @@ def test_no_match_is_an_answer_without_entities(toolbox):
         ("/repo/pkg/**", None, ["pkg/b.py", "pkg/many.py", "pkg/sub/c.txt"]),
         ("./pkg/?.py", None, ["pkg/b.py"]),
         ("[ab].py", None, ["a.py", "pkg/b.py"]),
-    ],
-)
-def test_glob_finds_paths(toolbox, pattern, path, paths):
-    result = ask(toolbox, "glob", pattern=pattern, path=path)
-    assert result.entities == paths
-    assert result.output == "\n".join(f"/repo/{path}" for path in paths)
-
-
-def test_folders_with_glob_characters_in_their_names(tmp_path):
-    folder = tmp_path / "a[b]{c}*!"
-    (folder / "in").mkdir(parents=True)
-    (folder / "in" / "x.py").write_text("beta\n")
-    toolbox = Toolbox(Repository(tmp_path))
-    assert ask(toolbox, "grep", pattern="beta", path="/repo/a[b]{c}*!", glob="in/*.py").entities == ["a[b]{c}*!/in/x.py"]
-    assert ask(toolbox, "glob", pattern="in/*.py", path="/repo/a[b]{c}*!").entities == ["a[b]{c}*!/in/x.py"]
+    ):
+        result = ask(toolbox, "glob", pattern=pattern, path=path)
+        assert (result.entities, result.output) == (paths, "\n".join(f"/repo/{path}" for path in paths))
 
 
 @pytest.mark.parametrize(
@@ -159,74 +136,55 @@ def test_binary_and_large_files_are_refused_by_name_and_passed_over_in_a_search(
     assert ask(toolbox, "grep", pattern="beta", path="/repo/pkg").entities == ["pkg/b.py", "pkg/sub/c.txt"]
 
 
-def test_results_too_large_to_read_are_the_first_in_path_order(tmp_path):
-    for name in ("z.txt", "a/b.txt", "m.txt"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(f"{name} same old line\n" * 60_000)
-    toolbox = Toolbox(Repository(tmp_path), NANO, memory_bytes=0)
-    results = {ask(toolbox, "grep", pattern="same", output_mode="content").output for _ in range(5)}
-    assert len(results) == 1
-    assert results.pop().startswith("/repo/a/b.txt:1:a/b.txt same old line\n")
+@pytest.fixture
+def runs(monkeypatch):
+    """The searches that ripgrep makes from now on."""
+    made, real = [], ripgrep.RipgrepRun.run
+    monkeypatch.setattr(ripgrep.RipgrepRun, "run", lambda *arguments: (made.append(arguments), real(*arguments))[1])
+    return made
 
 
-def test_entities_are_exactly_what_is_shown(toolbox):
-    for name, arguments in [("grep", {"pattern": "e", "output_mode": "content"}), ("read_file", {"path": "pkg/many.py"})]:
-        result = ask(toolbox, name, **arguments)
-        shown = [line for line in result.output.splitlines() if not line.startswith("(")]
-        assert len(shown) == len(result.entities)
-        for line, entity in zip(shown, result.entities, strict=True):
-            assert line.split("\t")[0].endswith(entity.rpartition(":")[2]) or entity in line
-
-
-def test_equal_calls_at_the_same_time_are_one_search(toolbox, monkeypatch):
-    runs = count_runs(monkeypatch)
+def test_equal_calls_are_one_search_whose_result_or_failure_toolboxes_of_the_same_limits_remember(root, runs):
+    repository = Repository(root)
+    toolbox = Toolbox(repository, NANO)
 
     async def same():
         return await asyncio.gather(*(toolbox.call("grep", {"pattern": "beta", "context": n}) for n in ("1", 1, 1.0)))
 
-    results = asyncio.run(same())
-    assert len({result.output for result in results}) == 1
-    assert len(runs) == 1
-
-
-def test_results_and_failures_are_remembered_across_event_loops(toolbox, monkeypatch):
-    first = [ask(toolbox, "grep", pattern="beta"), ask(toolbox, "grep", pattern="(")]
+    first = asyncio.run(same())
+    assert (len({result.output for result in first}), len(runs)) == (1, 1)
+    ask(toolbox, "grep", pattern="(")
     first[0].entities.clear()  # a caller cannot change the memory
-    runs = count_runs(monkeypatch)
-    again = [ask(toolbox, "grep", pattern="beta"), ask(toolbox, "grep", pattern="(")]
-    assert [result.output for result in again] == [result.output for result in first]
-    assert again[0].entities
-    assert runs == []
+    again, failed = ask(Toolbox(repository, NANO), "grep", pattern="beta", context=1), ask(toolbox, "grep", pattern="(")
+    assert (again.output, bool(again.entities), bool(failed.error), len(runs)) == (first[0].output, True, True, 2)
+    ask(Toolbox(repository, Tools()), "grep", pattern="beta", context=1)
+    ask(Toolbox(Repository(root), NANO), "grep", pattern="beta", context=1)
+    assert len(runs) == 4
 
 
-def test_toolboxes_over_one_repository_share_their_memory(root, monkeypatch):
-    repository = Repository(root)
-    ask(Toolbox(repository, NANO), "grep", pattern="beta")
-    runs = count_runs(monkeypatch)
-    ask(Toolbox(repository, NANO), "grep", pattern="beta")
-    assert runs == []
-    ask(Toolbox(repository, Tools()), "grep", pattern="beta")
-    ask(Toolbox(Repository(root), NANO), "grep", pattern="beta")
-    assert len(runs) == 2
+def test_results_too_large_to_read_are_the_first_in_path_order(tmp_path):
+    write(tmp_path, {name: f"{name} same old line\n" * 60_000 for name in ("z.txt", "a/b.txt", "m.txt")})
+    toolbox = Toolbox(Repository(tmp_path), NANO, memory_bytes=0)
+    (result,) = {ask(toolbox, "grep", pattern="same", output_mode="content").output for _ in range(5)}
+    assert result.startswith("/repo/a/b.txt:1:a/b.txt same old line\n")
 
 
 def test_no_more_searches_run_at_once_than_allowed(root, monkeypatch):
     toolbox = Toolbox(Repository(root), Tools(), memory_bytes=0)
     monkeypatch.setattr("fusesearch.search.tools.cores", lambda: 2)
-    now, most, lock = 0, 0, threading.Lock()
+    running, most, lock = 0, 0, threading.Lock()
     real = ripgrep.RipgrepRun.run
 
     def counted(*arguments):
-        nonlocal now, most
+        nonlocal running, most
         with lock:
-            now += 1
-            most = max(most, now)
+            running += 1
+            most = max(most, running)
         time.sleep(0.01)
-        try:
-            return real(*arguments)
-        finally:
-            with lock:
-                now -= 1
+        found = real(*arguments)
+        with lock:
+            running -= 1
+        return found
 
     monkeypatch.setattr(ripgrep.RipgrepRun, "run", counted)
 
@@ -281,22 +239,16 @@ def test_cancelling_the_last_waiter_ends_the_search_but_not_before(root, monkeyp
     assert toolbox._memory.flights == {}
 
 
-def count_runs(monkeypatch):
-    runs, real = [], ripgrep.RipgrepRun.run
-    monkeypatch.setattr(ripgrep.RipgrepRun, "run", lambda *arguments: (runs.append(arguments), real(*arguments))[1])
-    return runs
+@pytest.fixture
+def line_ends(tmp_path):
+    files = (("lf.cs", b"class A\nfoo();\n\tbar\nlast"), ("win.cs", b"class A\r\nfoo();\r\n\tbar\r\nlast"))
+    for name, content in (*files, ("mixed.cs", b"class A\nfoo();\r\n")):
+        (tmp_path / name).write_bytes(content)
+    return Toolbox(Repository(tmp_path))
 
 
-LF = {
-    "lf.cs": b"class A\nfoo();\n\tbar\nlast",
-    "win.cs": b"class A\r\nfoo();\r\n\tbar\r\nlast",
-    "mixed.cs": b"class A\nfoo();\r\n",
-}
-
-
-@pytest.mark.parametrize(
-    ("pattern", "lines"),
-    [
+def test_a_line_ends_before_its_line_end_whichever_it_is(line_ends):
+    for pattern, lines in (
         (r"^class A$", ["lf.cs:1", "mixed.cs:1", "win.cs:1"]),
         (r"foo\(\);$", ["lf.cs:2", "mixed.cs:2", "win.cs:2"]),
         (r"[^;]$", ["lf.cs:1", "lf.cs:3", "lf.cs:4", "mixed.cs:1", "win.cs:1", "win.cs:3", "win.cs:4"]),
@@ -307,58 +259,48 @@ LF = {
         (r";\r$", ["mixed.cs:2", "win.cs:2"]),
         (r";\x0d?$", ["lf.cs:2", "mixed.cs:2", "win.cs:2"]),
         (r"\$", []),
-    ],
-)
-def test_a_line_ends_before_its_line_end_whichever_it_is(tmp_path, pattern, lines):
-    for name, content in LF.items():
-        (tmp_path / name).write_bytes(content)
-    box = Toolbox(Repository(tmp_path))
-    assert ask(box, "grep", pattern=pattern, output_mode="content").entities == lines
-    counts = ask(box, "grep", pattern=pattern, output_mode="count").output.splitlines()
-    names = [line.partition(":")[0] for line in lines]
-    assert [line for line in counts if line[0] == "/"] == [f"/repo/{name}:{names.count(name)}" for name in dict.fromkeys(names)]
+    ):
+        assert ask(line_ends, "grep", pattern=pattern, output_mode="content").entities == lines, pattern
+        counts = ask(line_ends, "grep", pattern=pattern, output_mode="count").output.splitlines()
+        names = [line.partition(":")[0] for line in lines]
+        expected = [f"/repo/{name}:{names.count(name)}" for name in dict.fromkeys(names)]
+        assert [line for line in counts if line[0] == "/"] == expected, pattern
 
 
-def test_a_model_is_told_of_crlf(tmp_path):
-    for name, content in LF.items():
-        (tmp_path / name).write_bytes(content)
-    box = Toolbox(Repository(tmp_path))
-    assert ask(box, "read_file", path="lf.cs").output.endswith("4\tlast")
-    assert ask(box, "read_file", path="win.cs").output.endswith("4\tlast\n(lines end in CR LF)")
-    assert ask(box, "read_file", path="win.cs", end_line=1).output == "1\tclass A\n(lines end in CR LF)"
-    assert ask(box, "read_file", path="mixed.cs").output.endswith("(1 of 2 lines end in CR LF)")
-    shown = ask(box, "grep", pattern="foo", output_mode="content").output
+def test_a_model_is_told_of_crlf(line_ends):
+    assert ask(line_ends, "read_file", path="lf.cs").output.endswith("4\tlast")
+    assert ask(line_ends, "read_file", path="win.cs").output.endswith("4\tlast\n(lines end in CR LF)")
+    assert ask(line_ends, "read_file", path="win.cs", end_line=1).output == "1\tclass A\n(lines end in CR LF)"
+    assert ask(line_ends, "read_file", path="mixed.cs").output.endswith("(1 of 2 lines end in CR LF)")
+    shown = ask(line_ends, "grep", pattern="foo", output_mode="content").output
     assert shown.endswith("/repo/win.cs:2:foo();\n(lines end in CR LF in /repo/mixed.cs, /repo/win.cs)")
-    assert ask(box, "grep", pattern="foo", output_mode="content", path="lf.cs").output == "/repo/lf.cs:2:foo();"
+    assert ask(line_ends, "grep", pattern="foo", output_mode="content", path="lf.cs").output == "/repo/lf.cs:2:foo();"
 
 
 ROUTES = (
     "app/[slug]/page.tsx", "app/(shop)/cart.tsx", "app/[[...all]]/page.tsx", "app/s/page.tsx",
     "app/@modal/(.)photo/[id]/page.tsx", "routes/{lang}/a,b.ts", "routes/[open/x.ts", "routes/!x.ts", "odd/a*b?.ts",
-    "page.tsx", "[id].tsx", "lib/[id].tsx",
+    "page.tsx", "[id].tsx", "lib/[id].tsx", "a[b]{c}*!/in/x.py",
 )  # fmt: skip
 
 
 @pytest.fixture
 def routes(tmp_path):
-    for name in ROUTES:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("price\n")
-    return Toolbox(Repository(tmp_path))
+    return Toolbox(Repository(write(tmp_path, dict.fromkeys(ROUTES, "price\n"))))
 
 
-@pytest.mark.parametrize("form", ["{}", "/repo/{}", "./{}"])
-@pytest.mark.parametrize("name", [name for name in ROUTES if "/" in name])
-def test_glob_with_the_path_of_a_file_finds_it(routes, form, name):
-    assert ask(routes, "glob", pattern=form.format(name)).entities == [name]
-    folder, _, rest = name.partition("/")
-    assert name in ask(routes, "glob", pattern=rest, path=folder).entities
-    assert name in ask(routes, "grep", pattern="price", glob=form.format(name)).entities
+def test_glob_with_the_path_of_a_file_finds_it(routes):
+    for name in [name for name in ROUTES if "/" in name]:
+        for form in ("{}", "/repo/{}", "./{}"):
+            assert ask(routes, "glob", pattern=form.format(name)).entities == [name]
+            assert name in ask(routes, "grep", pattern="price", glob=form.format(name)).entities
+        folder, _, rest = name.partition("/")
+        assert name in ask(routes, "glob", pattern=rest, path=folder).entities
+        assert name in ask(routes, "grep", pattern="price", glob=rest, path=folder).entities
 
 
-@pytest.mark.parametrize(
-    ("pattern", "files"),
-    [
+def test_brackets_in_a_pattern_are_a_class_and_also_themselves(routes):
+    for pattern, files in (
         ("app/[slug]/*.tsx", ["app/[slug]/page.tsx", "app/s/page.tsx"]),
         ("**/[slug]/**", ["app/[slug]/page.tsx", "app/s/page.tsx"]),
         ("[id].tsx", ["[id].tsx", "lib/[id].tsx"]),
@@ -367,10 +309,8 @@ def test_glob_with_the_path_of_a_file_finds_it(routes, form, name):
         ("[slug]/../..", []),
         ("page.tsx", [name for name in sorted(ROUTES, key=lambda name: name.split("/")) if name.endswith("page.tsx")]),
         ("{page,cart}.nothing", []),
-    ],
-)
-def test_brackets_in_a_pattern_are_a_class_and_also_themselves(routes, pattern, files):
-    assert ask(routes, "glob", pattern=pattern).entities == files
+    ):
+        assert ask(routes, "glob", pattern=pattern).entities == files, pattern
 
 
 def test_a_pattern_may_start_at_the_root_and_one_of_another_machine_gets_the_hint_of_a_path(routes):

@@ -13,14 +13,15 @@ from fusesearch.core.schema import Truth
 from fusesearch.data.families import holding_commits
 from fusesearch.data.truth import truth_in_git
 from fusesearch.search.git import Git
+from tests.fakes.git import committed, git
 
 OLD = "class A:\n    def f(self):\n        return 1\n\n\ndef g():\n    return 2\n"
-IDENTITY = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
+ODD = 'a folder/caf\u00e9 "q"\tx.py'
 
 
-def git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *IDENTITY, *arguments], cwd=folder, capture_output=True, check=True)
-    return done.stdout.decode("utf-8", "surrogateescape").removesuffix("\n") if arguments[0] != "diff" else done.stdout.decode()
+def diff(folder: Path, *options: str, quoting: str = "true") -> str:
+    command = ["git", "-c", f"core.quotepath={quoting}", "diff", "--cached", "-M", *options]
+    return subprocess.run(command, cwd=folder, capture_output=True, check=True).stdout.decode("utf-8", "replace")
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def repository(tmp_path: Path) -> Path:
     (root / "a folder").mkdir(parents=True)
     files = {
         "mod.py": OLD.encode(),
-        "a folder/caf\u00e9 \"q\"\tx.py": OLD.encode(),
+        ODD: OLD.encode(),
         "dos.py": OLD.replace("\n", "\r\n").encode(),
         "bare_end.py": OLD.rstrip("\n").encode(),
         "latin.py": b"# caf\xe9\n" + OLD.encode(),
@@ -41,14 +42,12 @@ def repository(tmp_path: Path) -> Path:
     }  # fmt: skip
     for name, content in files.items():
         (root / name).write_bytes(content)
-    git(root, "init", "-q", ".")
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "base")
+    committed(root)
     return root
 
 
 def change(root: Path) -> None:
-    for name in ("mod.py", 'a folder/caf\u00e9 "q"\tx.py', "dos.py", "latin.py", "bare_end.py"):
+    for name in ("mod.py", ODD, "dos.py", "latin.py", "bare_end.py"):
         path = root / name
         path.write_bytes(path.read_bytes().replace(b"return 1", b"return 10"))
     (root / "data.bin").write_bytes(b"\0\1" * 200)
@@ -68,12 +67,10 @@ OPTIONS = (
 
 def test_what_git_writes_is_read_exactly(repository):
     change(repository)
-    odd = 'a folder/caf\u00e9 "q"\tx.py'
-    changed = [odd, "bare_end.py", "dos.py", "latin.py", "mod.py"]
+    changed = [ODD, "bare_end.py", "dos.py", "latin.py", "mod.py"]
     for options, quoting in product(OPTIONS, ("true", "false")):
-        command = ["git", "-c", f"core.quotepath={quoting}", "diff", "--cached", "-M", *options]
-        raw = subprocess.run(command, cwd=repository, capture_output=True, check=True)
-        found = truth_in_git(repository, "HEAD", raw.stdout.decode("utf-8", "replace"))
+        command = (*options, quoting)
+        found = truth_in_git(repository, "HEAD", diff(repository, *options, quoting=quoting))
         assert sorted(found.files) == sorted([*changed, "data.bin", "gone.py", "moved.py", "run.sh"]), command
         assert sorted(found.functions) == sorted([*(f"{name}::A.f" for name in changed), "gone.py::A.f", "gone.py::g"]), command
         assert found.added_files == ["added.py"], command
@@ -84,7 +81,7 @@ def test_what_git_writes_is_read_exactly(repository):
 def test_a_bare_clone_and_its_git_folder_give_the_same(repository, tmp_path):
     base = git(repository, "rev-parse", "HEAD")
     change(repository)
-    patch = git(repository, "diff", "--cached", "-M", "--", "mod.py", "gone.py")
+    patch = diff(repository, "--", "mod.py", "gone.py")
     git(tmp_path, "clone", "-q", "--bare", str(repository), str(tmp_path / "bare dir.git"))
     places = [repository, repository / ".git", tmp_path / "bare dir.git"]
     found = [truth_in_git(place, base, patch) for place in places]
@@ -92,16 +89,16 @@ def test_a_bare_clone_and_its_git_folder_give_the_same(repository, tmp_path):
     assert found[0].functions == ["gone.py::A.f", "gone.py::g", "mod.py::A.f"]
 
 
-def test_links_and_submodules_count_as_files(repository, tmp_path):
+def test_links_and_submodules_count_as_files(repository):
     (repository / "link.py").symlink_to("mod.py")
-    git(repository, "add", "-A")
     git(repository, "update-index", "--add", "--cacheinfo", f"160000,{git(repository, 'rev-parse', 'HEAD')},sub")
+    git(repository, "add", "link.py")
     git(repository, "commit", "-qm", "more")
     (repository / "link.py").unlink()
     (repository / "link.py").symlink_to("gone.py")
     git(repository, "add", "link.py")
     git(repository, "update-index", "--cacheinfo", f"160000,{git(repository, 'rev-parse', 'HEAD')},sub")
-    assert truth_in_git(repository, "HEAD", git(repository, "diff", "--cached")) == Truth(files=["link.py", "sub"])
+    assert truth_in_git(repository, "HEAD", diff(repository)) == Truth(files=["link.py", "sub"])
 
 
 PATCH = "--- a/mod.py\n+++ b/mod.py\n@@ -3 +3 @@\n-        return 1\n+        return 5\n"
@@ -110,19 +107,17 @@ PATCH = "--- a/mod.py\n+++ b/mod.py\n@@ -3 +3 @@\n-        return 1\n+        re
 def test_unknown_repositories_and_commits_are_named(repository, tmp_path):
     (repository / "mod.py").write_text("dirty, and of no interest\n")
     assert truth_in_git(repository, "HEAD", PATCH).functions == ["mod.py::A.f"]
-    for base in ("0" * 40, "nope", "", "HEAD HEAD", "HEAD\nHEAD", "HEAD:mod.py"):
-        with pytest.raises(RepositoryError, match="there is no commit"):
-            truth_in_git(repository, base, PATCH)
-    with pytest.raises(RepositoryError, match="no such git repository"):
-        truth_in_git(tmp_path / "missing", "HEAD", PATCH)
-    with pytest.raises(RepositoryError, match="cannot be read as a git repository"):
-        truth_in_git(tmp_path, "HEAD", PATCH)
-    with pytest.raises(DataError, match=r"other\.py does not exist"):
-        truth_in_git(repository, "HEAD", PATCH.replace("mod.py", "other.py"))
-    with pytest.raises(DataError, match="a folder does not exist"):
-        truth_in_git(repository, "HEAD", PATCH.replace("mod.py", "a folder"))
-    with pytest.raises(DataError, match=r"hunk 1 .* of mod.py: line 4"):
-        truth_in_git(repository, "HEAD", PATCH.replace("-3", "-4"))
+    unknown = ("0" * 40, "nope", "", "HEAD HEAD", "HEAD\nHEAD", "HEAD:mod.py")
+    for where, base, patch, kind, words in (
+        *((repository, base, PATCH, RepositoryError, "there is no commit") for base in unknown),
+        (tmp_path / "missing", "HEAD", PATCH, RepositoryError, "no such git repository"),
+        (tmp_path, "HEAD", PATCH, RepositoryError, "cannot be read as a git repository"),
+        (repository, "HEAD", PATCH.replace("mod.py", "other.py"), DataError, r"other\.py does not exist"),
+        (repository, "HEAD", PATCH.replace("mod.py", "a folder"), DataError, "a folder does not exist"),
+        (repository, "HEAD", PATCH.replace("-3", "-4"), DataError, r"hunk 1 .* of mod.py: line 4"),
+    ):
+        with pytest.raises(kind, match=words):
+            truth_in_git(where, base, patch)
 
 
 def test_git_variables_of_the_caller_lead_nowhere_else(repository, tmp_path, monkeypatch):
@@ -131,25 +126,29 @@ def test_git_variables_of_the_caller_lead_nowhere_else(repository, tmp_path, mon
     assert truth_in_git(repository, "HEAD", PATCH).files == ["mod.py"]
 
 
-def test_blobs_read_only_files(repository):
+def test_blobs_read_only_files_and_what_a_whole_repository_does_not_list_is_no_damage(repository):
+    git(repository, "update-index", "--add", "--cacheinfo", f"160000,{'a' * 40},sub")
+    git(repository, "commit", "-qm", "submodule")
+    names = [
+        "", "a folder", "none", "../mod.py", "./mod.py", "x\nHEAD:mod.py", "sub", "sub/x.py", "none/x.py", "mod.py/x.py",
+        "mod.py/", "a folder/../mod.py", "x/../../y", "/mod.py", ":(glob)*", "-z",
+    ]  # fmt: skip
     with Git(repository) as reader:
-        assert reader.read("HEAD", "mod.py") == OLD
         assert reader.read("HEAD", "latin.py").startswith("# caf\ufffd\n")
-        assert [reader.read("HEAD", name) for name in ("", "a folder", "none", "../mod.py", "./mod.py", "x\nHEAD:mod.py")] == [
-            None
-        ] * 6
+        assert {name: reader.read("HEAD", name) for name in names} == dict.fromkeys(names)
         assert reader.read("HEAD", "mod.py") == OLD
 
 
 def test_a_huge_file_is_refused_and_the_next_one_read(repository, monkeypatch):
     monkeypatch.setattr("fusesearch.search.git.MAX_BYTES", 100)
-    (repository / "huge.py").write_text("x = 1\n" * 100_000)
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "huge")
+    committed(repository, {"huge.py": "x = 1\n" * 100_000})
     with Git(repository) as reader:
         with pytest.raises(DataError, match=r"huge\.py has 600,000 bytes, more than 100"):
             reader.read("HEAD", "huge.py")
         assert reader.read("HEAD", "mod.py") == OLD
+
+
+LONG = "".join(f"x{number} = {number**9}\n" for number in range(999))
 
 
 def object_file(root: Path, name: str) -> Path:
@@ -159,66 +158,35 @@ def object_file(root: Path, name: str) -> Path:
     return path
 
 
-def remove(path: Path) -> None:
-    path.unlink()
-
-
 def scramble(path: Path) -> None:
     path.write_bytes(b"garbage")
 
 
 def cut(path: Path) -> None:
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2])
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-@pytest.mark.parametrize("damage", [remove, scramble, cut])
+@pytest.mark.parametrize("damage", [Path.unlink, scramble, cut])
 @pytest.mark.parametrize("lost", ["HEAD:a folder/sub/n.py", "HEAD:a folder/sub", "HEAD:a folder", "HEAD^{tree}"])
 def test_a_damaged_object_is_named_and_never_a_file_that_is_not_there(repository, damage, lost):
-    (repository / "a folder/sub").mkdir()
-    (repository / "a folder/sub/n.py").write_text("".join(f"x{number} = {number**9}\n" for number in range(999)))
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "deep")
-    base = git(repository, "rev-parse", "HEAD")
-    damage(object_file(repository, lost))
     path = "a folder/sub/n.py"
+    base = committed(repository, {path: LONG})
+    damage(object_file(repository, lost))
     added = f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x = 1\n"
     for patch in (PATCH.replace("mod.py", path), added):
         with pytest.raises(RepositoryError, match=r"damaged.*git fsck|git fsck.*damaged"):
             truth_in_git(repository, base, patch)
 
 
-def test_what_a_whole_repository_does_not_list_is_no_damage(repository):
-    git(repository, "update-index", "--add", "--cacheinfo", f"160000,{'a' * 40},sub")
-    git(repository, "commit", "-qm", "submodule")
-    names = [
-        "sub", "sub/x.py", "none/x.py", "mod.py/x.py", "mod.py/", "a folder/../mod.py", "x/../../y", "/mod.py", ":(glob)*",
-        "-z",
-    ]  # fmt: skip
-    with Git(repository) as reader:
-        assert {name: reader.read("HEAD", name) for name in names} == dict.fromkeys(names)
-
-
-def test_other_files_are_read_after_a_damaged_one(repository):
-    (repository / "other.py").write_text("".join(f"x{number} = {number**9}\n" for number in range(999)))
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "other")
+def test_other_files_are_read_after_a_damaged_one_and_after_endless_warnings_of_git(repository):
+    committed(repository, {"other.py": LONG})
     cut(object_file(repository, "HEAD:other.py"))
     scramble(object_file(repository, "HEAD:a folder"))
-    with Git(repository) as reader:
-        for _ in range(2):
-            for path in ("other.py", "a folder/none.py"):
-                with pytest.raises(RepositoryError):
-                    reader.read("HEAD", path)
-            assert reader.read("HEAD", "mod.py") == OLD
-
-
-def test_a_repository_with_endless_git_warnings_is_still_read(repository):
     scramble(object_file(repository, "HEAD:latin.py"))
     with Git(repository) as reader:
-        for _ in range(600):
+        for path in ("other.py", "a folder/none.py") * 2 + ("latin.py",) * 600:
             with pytest.raises(RepositoryError):
-                reader.read("HEAD", "latin.py")
+                reader.read("HEAD", path)
         assert reader.read("HEAD", "mod.py") == OLD
 
 
@@ -229,7 +197,7 @@ def test_a_hostile_repository_runs_nothing_under_a_git_that_always_fetches_what_
     old_git.write_text(f'#!/bin/sh\nunset GIT_NO_LAZY_FETCH\nexec {real} "$@"\n')
     old_git.chmod(0o755)
     base = git(repository, "rev-parse", "HEAD")
-    remove(object_file(repository, "HEAD:mod.py"))
+    object_file(repository, "HEAD:mod.py").unlink()
     for name, value in {
         "core.repositoryFormatVersion": "1", "extensions.partialClone": "origin", "remote.origin.promisor": "true",
         "remote.origin.url": "ssh://nowhere.invalid/x", "core.sshCommand": f"touch '{ran}'; false",

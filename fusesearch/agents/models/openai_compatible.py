@@ -27,7 +27,8 @@ PROBE_TOKENS = 16
 """Length of a message that is asked for to learn the length of its prompt."""
 
 _REASONS: dict[Any, FinishReason] = {"length": "length", "tool_calls": "tool_calls", "content_filter": "filter"}
-_REASONING = ("reasoning_content", "reasoning")
+REASONING = ("reasoning_content", "reasoning")
+"""Fields beside a message that hold what the model thought."""
 
 
 class OpenAICompatibleModel:
@@ -164,7 +165,7 @@ def _completion(response: Any, messages: list[Message], tools: list[dict[str, An
         usage = _usage(response, messages, text, seconds)
     except (AttributeError, TypeError, IndexError) as error:
         raise MalformedReply(f"it is not a completion ({error})") from None
-    thought = next((name for name in _REASONING if isinstance(extra.get(name), str)), None)
+    thought = next((name for name in REASONING if isinstance(extra.get(name), str)), None)
     if not calls and not text.strip() and thought:  # the server took all for reasoning
         text = text_of(extra.pop(thought))
     if calls:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -38,8 +37,8 @@ class VllmModel:
 
     An episode (an asyncio task) goes to the server that runs the fewest, and stays there while that server answers, because
     it has the keys and values of earlier turns. ``salt`` names the current weights: an episode keeps the name that its first
-    request got, so it never starts from keys and values of other weights; ``sampled`` counts tokens by the name at the time of
-    their request. A message is cut where the conversation has ``max_context`` tokens; one that has as many ends as ``context``.
+    request got, so it never starts from keys and values of other weights. A message is cut where the conversation has
+    ``max_context`` tokens; one that has as many ends as ``context``.
     """
 
     def __init__(
@@ -58,7 +57,6 @@ class VllmModel:
         self.tokenizer = tokenizer
         self.servers = list(servers)
         self.max_context = max_context
-        self.sampled: Counter[str] = Counter()
         self._salt = salt
         self._timeout = timeout_seconds
         self._retries = Retries(", ".join(servers), name, retries, backoff_seconds)
@@ -107,7 +105,7 @@ class VllmModel:
         eos = self.tokenizer.eos_token_id
         # without a seed two servers may sample the same text, and with the episode's own each turn would repeat its draws
         own = random.getrandbits(63) if sampling.seed is None else sampling.seed
-        weights, started = self._salt(), time.perf_counter()
+        started = time.perf_counter()
         response = await self._client(episode.server).completions.create(
             model=self.name,
             prompt=prompt,
@@ -127,7 +125,6 @@ class VllmModel:
         )
         seconds = time.perf_counter() - started
         tokens, ended = _tokens(response, prompt)
-        self.sampled[weights] += len(tokens.completion_ids)
         return Completion(
             text=self.tokenizer.decode(tokens.completion_ids[: -1 if ended else None], skip_special_tokens=False),
             usage=Usage(prompt_tokens=len(prompt), completion_tokens=len(tokens.completion_ids), seconds=seconds),

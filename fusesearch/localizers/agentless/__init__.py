@@ -7,19 +7,22 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 
-from pydantic import Field
-
 from fusesearch.agents.prompts import render
 from fusesearch.code.modules import Outlines, outlines_of
 from fusesearch.code.names import Named, placed, ranked, spans_of
 from fusesearch.code.skeleton import numbered, skeleton
 from fusesearch.code.tree import cut, source_files, tree_text
-from fusesearch.core.config import Section
 from fusesearch.core.schema import Answer, Instance, Location
 from fusesearch.localizers.fenced import read_files, read_named, read_paths
 from fusesearch.localizers.prompting import AskingLocalizer, Interview, ask_until, room
 from fusesearch.search.repository import Repository
 
+MOST_FILES, TOP_FILES = 5, 3
+"""Files that the first question asks for, and how many of these are shown as skeletons and code. As in its published runs."""
+WINDOW = 10
+"""Lines shown around each element."""
+ATTEMPTS = 5
+"""How often to ask until the answer names something that exists."""
 MAX_FOLDERS = 100
 MAX_NAMED = 60
 _EMPTY_TREE = "(no source files)"
@@ -28,35 +31,26 @@ Found = tuple[Named, Location]
 """A class, function, variable or line as the model named it, and where it is."""
 
 
-class Settings(Section):
-    """Settings of Agentless. Defaults are those of its published runs."""
-
-    most_files: int = Field(5, ge=1, description="most files the first question asks for")
-    top_files: int = Field(3, ge=1, description="how many of these are shown as skeletons and code")
-    irrelevant_folders: bool = Field(False, description="first ask which folders do not matter and leave them out of the tree")
-    window: int = Field(10, ge=0, description="lines shown around each element")
-    attempts: int = Field(5, ge=1, description="how often to ask until the answer names something that exists")
-
-
 class AgentlessLocalizer(AskingLocalizer):
     """Agentless around any model. ``agent`` limits the issue, the context, the replies and the time of an episode."""
 
     name = "agentless"
     mode = "sequential"
-    settings = Settings()
+    irrelevant_folders = False
+    """Whether it first asks which folders do not matter and leaves them out of the tree."""
 
     async def work(self, interview: Interview, instance: Instance, repository: Repository) -> None:
-        """A turn per question, at most ``2 + 2 * attempts`` requests."""
+        """A turn per question, at most ``2 + 2 * ATTEMPTS`` requests."""
         files = await asyncio.to_thread(lambda: source_files(repository.files()))
         outlines = outlines_of(repository)
-        stages = _Stages(interview, outlines, self.settings)
-        if self.settings.irrelevant_folders:
+        stages = _Stages(interview, outlines)
+        if self.irrelevant_folders:
             files = await stages.without_irrelevant(files)
         suspicious = await stages.files(files)
         if not suspicious:
             interview.answer(Answer())
             return
-        top = suspicious[: self.settings.top_files]
+        top = suspicious[:TOP_FILES]
         elements = await stages.elements(top)
         edits = await stages.edits(top, elements) if elements else []
         interview.answer(Answer(modify=ranked((location for _, location in edits or elements), suspicious)))
@@ -66,16 +60,15 @@ class AgentlessFoldersLocalizer(AgentlessLocalizer):
     """Agentless that first asks which folders do not matter."""
 
     name = "agentless-folders"
-    settings = Settings(irrelevant_folders=True)
+    irrelevant_folders = True
 
 
 class _Stages:
     """The questions about one snapshot. Replies are checked against it."""
 
-    def __init__(self, interview: Interview, outlines: Outlines, settings: Settings) -> None:
+    def __init__(self, interview: Interview, outlines: Outlines) -> None:
         self.interview = interview
         self.outlines = outlines
-        self.settings = settings
         self.issue = interview.trajectory.issue
 
     async def without_irrelevant(self, files: Sequence[str]) -> list[str]:
@@ -88,7 +81,7 @@ class _Stages:
 
     async def files(self, files: Sequence[str]) -> list[str]:
         """Files to edit, the most likely first."""
-        read = partial(read_files, most=self.settings.most_files, files=files, known=frozenset(files))
+        read = partial(read_files, most=MOST_FILES, files=files, known=frozenset(files))
         return await ask_until(self.interview, lambda chars: self._with_tree("files", files, chars), read, 1)
 
     async def elements(self, top: Sequence[str]) -> list[Found]:
@@ -99,7 +92,7 @@ class _Stages:
             blocks = [_block(outline.path, skeleton(outline.path, "\n".join(outline.lines))) for outline in outlines]
             return render(__package__, "elements", issue=self.issue, skeletons=_fitting(blocks, chars - len(self.issue)))
 
-        return await ask_until(self.interview, prompt, lambda text: self._existing(text, top), self.settings.attempts)
+        return await ask_until(self.interview, prompt, lambda text: self._existing(text, top), ATTEMPTS)
 
     async def edits(self, top: Sequence[str], elements: Sequence[Found]) -> list[Found]:
         """Places to edit, the most certain first."""
@@ -108,11 +101,11 @@ class _Stages:
             code = _fitting(self._code(top, elements), chars - len(self.issue))
             return render(__package__, "edits", issue=self.issue, code=code)
 
-        return await ask_until(self.interview, prompt, lambda text: self._existing(text, top), self.settings.attempts)
+        return await ask_until(self.interview, prompt, lambda text: self._existing(text, top), ATTEMPTS)
 
     def _with_tree(self, name: str, files: Sequence[str], chars: int) -> str:
         tree = tree_text(files, max(chars - len(self.issue), 200)) or _EMPTY_TREE
-        return render(__package__, name, issue=self.issue, tree=tree, most=self.settings.most_files)
+        return render(__package__, name, issue=self.issue, tree=tree, most=MOST_FILES)
 
     def _existing(self, text: str, top: Sequence[str]) -> list[Found]:
         """What the reply names in the files shown to the model."""
@@ -126,7 +119,7 @@ class _Stages:
             outline = self.outlines.get(path)
             named = [item for item, _ in elements if item.path == path]
             if outline and (spans := [span for item in named if (span := spans_of(item, outline))]):
-                blocks.append(_block(path, numbered(outline, spans, self.settings.window)))
+                blocks.append(_block(path, numbered(outline, spans, WINDOW)))
         return blocks
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from pydantic import Field
-
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.parsing import visible
 from fusesearch.agents.prompts import render
@@ -18,13 +16,17 @@ from fusesearch.code.calls import CallGraph
 from fusesearch.code.modules import Outlines, outlines_of
 from fusesearch.code.names import close_path, placed, ranked
 from fusesearch.code.tree import source_files, tree_text
-from fusesearch.core.config import Section, Tools
+from fusesearch.core.config import Tools
 from fusesearch.core.schema import Answer, Instance, Location, Turn
 from fusesearch.localizers.cosil.tools import SearchTools, call_text, first_names, import_list, read_call, structure_list
 from fusesearch.localizers.fenced import fenced_lines, read_files, read_named, read_paths
 from fusesearch.localizers.prompting import AskingLocalizer, Interview, room
 from fusesearch.search.repository import Repository
 
+TOP_FILES, TOP_PLACES = 5, 5
+"""Files that the search for functions starts with, and most places in the answer. As in its published runs."""
+MAX_CALLS = 10
+"""Most calls of the search."""
 NOT_A_CALL = "No call could be read from that."
 _MAX_REPLY_CHARS = 8000
 _MIN_CODE_CHARS = 1500
@@ -32,36 +34,25 @@ _PATIENCE = 2
 """Consecutive replies without a readable call that end the search."""
 
 
-class Settings(Section):
-    """Settings of CoSIL. Defaults are those of its published runs."""
-
-    top_files: int = Field(5, ge=1, description="files that the search for functions starts with")
-    max_calls: int = Field(10, ge=0, description="most calls of the search")
-    top_places: int = Field(5, ge=1, description="most places in the answer")
-    prune: bool = Field(True, description="ask whether each result relates to the issue and drop it if not")
-    reflect: bool = Field(True, description="rank the files again with their imports shown")
-
-
 class CoSilLocalizer(AskingLocalizer):
     """CoSIL around any model. ``tools.output_chars`` limits one piece of code, ``agent`` the context and the replies."""
 
     name = "cosil"
     mode = "sequential"
-    settings = Settings()
 
     def instructions(self, issue: str) -> Instructions:
         """The system prompt of the search for functions."""
-        return Instructions(render(__package__, "search_system", most=self.settings.max_calls), issue, [])
+        return Instructions(render(__package__, "search_system", most=MAX_CALLS), issue, [])
 
     async def work(self, interview: Interview, instance: Instance, repository: Repository) -> None:
-        """At most ``5 + 2 * max_calls`` requests."""
+        """At most ``5 + 2 * MAX_CALLS`` requests."""
         files = await asyncio.to_thread(lambda: source_files(repository.files()))
         outlines = outlines_of(repository)
-        candidates = await FileSearch(interview, outlines, files, self.settings).run()
+        candidates = await FileSearch(interview, outlines, files).run()
         if not candidates:
             interview.answer(Answer())
             return
-        search = FunctionSearch(interview, outlines, files, candidates, self.settings, self.tools)
+        search = FunctionSearch(interview, outlines, files, candidates, self.tools)
         locations = await search.run()
         interview.answer(Answer(modify=ranked(locations, candidates)))
 
@@ -73,7 +64,6 @@ class FileSearch:
     interview: Interview
     outlines: Outlines
     files: list[str]
-    settings: Settings
 
     async def run(self) -> list[str]:
         """Files, most likely first; empty if the model named no existing file."""
@@ -81,7 +71,7 @@ class FileSearch:
         tree = await asyncio.to_thread(tree_text, self.files, max(chars - len(issue), 200))
         turn = await self.interview.ask(render(__package__, "files", issue=issue, tree=tree), system="")
         found = await asyncio.to_thread(self._read, turn.text) or await self._corrected(turn.text)
-        if not found or not self.settings.reflect:
+        if not found:
             return found
         # a third of the room is for imports
         tree = await asyncio.to_thread(tree_text, self.files, max(2 * (chars - len(issue)) // 3, 200))
@@ -95,12 +85,12 @@ class FileSearch:
         turn = await self.interview.ask(render(__package__, "format", reply=reply[:_MAX_REPLY_CHARS]), system="")
         if read := await asyncio.to_thread(self._read, turn.text):
             return read
-        names = read_paths(turn.text, self.settings.top_files)
+        names = read_paths(turn.text, TOP_FILES)
         close = [await asyncio.to_thread(close_path, name, self.files) for name in names]
         return list(dict.fromkeys(filter(None, close)))
 
     def _read(self, text: str) -> list[str]:
-        return read_files(text, self.settings.top_files, self.files, frozenset(self.files))
+        return read_files(text, TOP_FILES, self.files, frozenset(self.files))
 
 
 class FunctionSearch:
@@ -112,14 +102,12 @@ class FunctionSearch:
         outlines: Outlines,
         files: list[str],
         candidates: list[str],
-        settings: Settings,
         limits: Tools,
     ) -> None:
         self.interview = interview
         self.outlines = outlines
         self.files = files
         self.candidates = candidates
-        self.settings = settings
         self.issue = interview.trajectory.issue
         self.chars = room(interview.agent)
         self.messages: list[Message] = []
@@ -130,7 +118,7 @@ class FunctionSearch:
         self.tools = SearchTools(outlines, self.graph, files, self._code_chars)
 
     async def run(self) -> list[Location]:
-        """At most ``top_places`` locations, the most likely first."""
+        """At most :data:`TOP_PLACES` locations, the most likely first."""
         structure = await asyncio.to_thread(self._structure)
         await self._say(render(__package__, "start", issue=self.issue, structure=structure))
         note = await self._search()
@@ -141,10 +129,10 @@ class FunctionSearch:
     async def _search(self) -> str:
         """Make calls until the limit, the end of the room or unreadable replies. Returns what the last call found."""
         note, silent = "", 0
-        for made in range(self.settings.max_calls):
+        for made in range(MAX_CALLS):
             if self._remaining(note) < _MIN_CODE_CHARS:
                 break
-            turn = await self._say(render(__package__, "call", note=note, left=self.settings.max_calls - made).lstrip())
+            turn = await self._say(render(__package__, "call", note=note, left=MAX_CALLS - made).lstrip())
             call = read_call(turn.text, f"call_{len(self.interview.trajectory.turns)}_0")
             if call is None:
                 note, silent = NOT_A_CALL, silent + 1
@@ -164,7 +152,7 @@ class FunctionSearch:
         observation = turn.observations[0]
         if observation.error is not None:
             return observation.output
-        if self.settings.prune and not await self._related(call_text(turn.calls[0]), observation.output):
+        if not await self._related(call_text(turn.calls[0]), observation.output):
             return render(__package__, "pruned")
         callees, callers = await asyncio.to_thread(self.tools.neighbours)
         around = render(
@@ -197,5 +185,5 @@ class FunctionSearch:
 
     def _locations(self, text: str) -> list[Location]:
         known = frozenset(self.files)
-        found = placed(read_named(text, 8 * self.settings.top_places, known), self.files, known, self.outlines)
-        return ranked(location for _, location in found)[: self.settings.top_places]
+        found = placed(read_named(text, 8 * TOP_PLACES, known), self.files, known, self.outlines)
+        return ranked(location for _, location in found)[:TOP_PLACES]

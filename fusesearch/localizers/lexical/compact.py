@@ -9,16 +9,36 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
+from fusesearch.core.config import Agent
 from fusesearch.core.schema import Answer, Location
 from fusesearch.localizers.lexical.callees import callees, code_of
 from fusesearch.localizers.lexical.clues import Frame, frames_of, modules_of
-from fusesearch.localizers.lexical.evidence import Definition, Evidence, call_key
+from fusesearch.localizers.lexical.evidence import ROOT, Definition, Evidence, call_key
 from fusesearch.localizers.lexical.example import Mention, calls_in_prose, mentions_of, statements_of
-from fusesearch.localizers.lexical.plan import Plan, Step, find_callers, find_definitions, grep, read
 
+CALLS = 24
+"""Calls altogether, roughly: no turn starts once they are used."""
+NAMES, READS, FOLLOWS = 4, 2, 4
+"""Names to look up, definitions to read, callees to look up."""
 WRAPPER_LINES = 4
 CLASSES = "^class "
+
+Step = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Limits of one episode: messages, the answer included, and functions in the answer, plus one if the best only wraps it."""
+
+    turns: int = 4
+    functions: int = 1
+
+
+def plan_for(agent: Agent) -> Plan:
+    """The plan for as many turns as are allowed. With one call per turn its calls need more turns, so it uses all of them."""
+    return Plan(turns=agent.max_turns if agent.mode == "sequential" else min(Plan.turns, agent.max_turns))
 
 
 @dataclass
@@ -75,20 +95,20 @@ class Compact:
 
     def _locate(self) -> list[Step]:
         frames = [grep(rf"def {frame.name}\b", frame.path) for frame in self.frames]
-        names = find_definitions([mention.name for mention in self.mentions[: self.plan.names]])
+        names = find_definitions([mention.name for mention in self.mentions[:NAMES]])
         return [*frames[:2], *names]
 
     def _widen(self) -> list[Step]:
         """If that finds nothing: frames further out and the other names in the example."""
         frames = [grep(rf"def {frame.name}\b", frame.path) for frame in self.frames[2:]]
-        names = find_definitions([mention.name for mention in self.mentions[self.plan.names :]])
-        return [*frames[:2], *names[: self.plan.names]]
+        names = find_definitions([mention.name for mention in self.mentions[NAMES:]])
+        return [*frames[:2], *names[:NAMES]]
 
     # Turn 2
 
     def _inspect(self) -> list[Step]:
         steps: list[Step] = []
-        for definition in self._candidates[: self.plan.reads]:
+        for definition in self._candidates[:READS]:
             if definition.indent and not self._class_of(definition):
                 steps.append(grep(CLASSES, definition.path))
             steps.append(self._read(definition))
@@ -110,7 +130,7 @@ class Compact:
         if not code_of(seen):
             return [read(self.target.path, seen[-1][0] + 1)]
         names = [name for name in callees(self.evidence, self.target) if not self.evidence.defined(name)]
-        steps = find_definitions(names[: self.plan.follows])
+        steps = find_definitions(names[:FOLLOWS])
         return [*steps, find_callers(self.target)] if steps else []
 
     # What was seen
@@ -167,3 +187,24 @@ class Compact:
     def _called(self, definition: Definition) -> list[Definition]:
         """Seen definitions of what the code of ``definition`` calls."""
         return [d for name in callees(self.evidence, definition) for d in self.evidence.defined(name) if not d.is_class]
+
+
+def find_definitions(names: list[str]) -> list[Step]:
+    """Find where each name is defined."""
+    return [grep(rf"(def|class) {name}\b") for name in names]
+
+
+def find_callers(definition: Definition) -> Step:
+    """Find calls of a function in its own file."""
+    return grep(rf"\b{definition.name}\(", definition.path)
+
+
+def grep(pattern: str, path: str | None = None) -> Step:
+    """Find matching lines, in one file if ``path`` is given."""
+    where = {"path": ROOT + path} if path else {}
+    return "grep", {"pattern": pattern, **where, "output_mode": "content"}
+
+
+def read(path: str, start: int) -> Step:
+    """Read lines from ``start`` on, as many as the tool returns by default."""
+    return "read_file", {"path": ROOT + path, "start_line": start}

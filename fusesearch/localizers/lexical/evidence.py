@@ -99,20 +99,13 @@ class Evidence:
 
     def _add(self, call: Call) -> None:
         self.calls.append(call)
-        if call.name == "read_file":
-            self._add_read(call, relative(str(call.arguments.get("path", ""))))
-        elif call.name == "grep" and call.arguments.get("output_mode") == "content":
-            self._add_content(call)
-
-    def _add_read(self, call: Call, path: str) -> None:
+        content = call.name == "grep" and call.arguments.get("output_mode") == "content"
+        if not content and call.name != "read_file":
+            return
+        read = str(call.arguments.get("path", "")).removeprefix(ROOT)
         for line in call.output.splitlines():
-            if match := _NUMBERED.match(line):
-                self._see(call, path, int(match["line"]), match["text"])
-
-    def _add_content(self, call: Call) -> None:
-        for line in call.output.splitlines():
-            if match := _CONTENT.match(line):
-                self._see(call, match["path"], int(match["line"]), match["text"])
+            if match := (_CONTENT if content else _NUMBERED).match(line):
+                self._see(call, match["path"] if content else read, int(match["line"]), match["text"])
 
     def _see(self, call: Call, path: str, number: int, text: str) -> None:
         known = self.lines.setdefault(path, {})
@@ -128,11 +121,6 @@ class Evidence:
 def call_key(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
     """A comparable form of a call."""
     return name, repr(sorted(arguments.items()))
-
-
-def relative(virtual: str) -> str:
-    """``/repo/a.py`` as ``a.py``."""
-    return virtual.removeprefix(ROOT)
 
 
 def _ends_block(text: str, indent: int) -> bool:

@@ -7,9 +7,9 @@ import keyword
 import re
 from dataclasses import dataclass
 
+from fusesearch.localizers.lexical.clues import IDENTIFIER
 from fusesearch.localizers.lexical.stopwords import COMMON_NAMES
 
-IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 PROMPT_LINE = re.compile(r"^>>> ?(.*)$", re.M)
 _PYTHON_FENCE = re.compile(r"^(?:```|~~~) ?(?:python3?|py|pycon)[ \t]*$(.*?)^(?:```|~~~)", re.M | re.S)
 _CALL = re.compile(rf"(?P<owner>(?:{IDENTIFIER}\.)*)(?P<name>{IDENTIFIER})\(")
@@ -18,8 +18,6 @@ _ASSIGNED = re.compile(rf"^({IDENTIFIER})\s*=\s*(?:{IDENTIFIER}\.)*({IDENTIFIER}
 _BOUND = re.compile(rf"^({IDENTIFIER}(?:\s*,\s*{IDENTIFIER})*)\s*=[^=]|\bas\s+({IDENTIFIER})|\bfor\s+({IDENTIFIER})\s+in\b")
 _IMPORTED = re.compile(r"^from\s+[\w.]+\s+import\s+([\w, ]+)")
 _STRING = re.compile(r"\"[^\"]*\"|'[^']*'")
-
-
 _IN_PROSE = re.compile(rf"`((?:{IDENTIFIER}\.)*{IDENTIFIER})(?:\(\))?`|\b((?:{IDENTIFIER}\.)*{IDENTIFIER})\(")
 
 

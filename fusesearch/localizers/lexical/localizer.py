@@ -15,9 +15,8 @@ from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_answer, format_calls, parse_turn
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.fusesearch import FuseSearchLocalizer
-from fusesearch.localizers.lexical.compact import Compact
+from fusesearch.localizers.lexical.compact import CALLS, Compact, Plan, plan_for
 from fusesearch.localizers.lexical.evidence import Call, Evidence
-from fusesearch.localizers.lexical.plan import Plan, plan_for
 
 MAX_CALLS = 8
 """Most calls in a turn if ``agent.max_calls_per_turn`` allows them; sequential mode has one."""
@@ -40,9 +39,7 @@ class LexicalModel(ScriptedModel):
     ``calls_per_turn`` (1 to 8) calls.
     """
 
-    def __init__(self, calls_per_turn: int = 4, plan: Plan | None = None) -> None:
-        if calls_per_turn < 1:
-            raise ValueError(f"calls_per_turn is {calls_per_turn}: it must be at least 1")
+    def __init__(self, calls_per_turn: int, plan: Plan | None = None) -> None:
         super().__init__(self.next_text, "lexical")
         self.calls_per_turn = calls_per_turn
         self.plan = plan or Plan()
@@ -53,7 +50,7 @@ class LexicalModel(ScriptedModel):
         turn = sum(message.role == "assistant" for message in messages)
         evidence = Evidence.of(calls_of(messages))
         policy = Compact(issue, evidence, self.plan)
-        last = turn >= self.plan.turns - 1 or len(evidence.calls) >= self.plan.calls
+        last = turn >= self.plan.turns - 1 or len(evidence.calls) >= CALLS
         steps = [] if last else policy.next_steps(turn, self.calls_per_turn)
         return format_calls(steps) if steps else format_answer(policy.answer())
 

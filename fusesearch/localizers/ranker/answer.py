@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from fusesearch.code.spans import is_python
 from fusesearch.localizers.order import FILES, FUNCTIONS, in_order
-from fusesearch.localizers.ranker.columns import NAMED
-from fusesearch.localizers.ranker.features import Candidate, Candidates
+from fusesearch.localizers.ranker.columns import NAMED, Candidate
+from fusesearch.localizers.ranker.features import Candidates
 from fusesearch.localizers.ranker.paths import is_copy
 from fusesearch.localizers.ranker.trees import GROUPS, Model, group_of, log_odds
 

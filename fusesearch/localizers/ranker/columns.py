@@ -16,6 +16,8 @@ SCORES = ("all", "title", "prose", "block", "code", "text")
 code alone and against comments and strings alone."""
 
 NAMED = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "owner", "plain")
+"""How a name is mentioned: in the title; alone between backticks; as the outermost call of a line of code; otherwise in code; in
+running text, where it looks like code; after a dot; in an import; before a dot; as a word of the title or with a capital."""
 
 FORMS = ("lexicon", "lexicon_gap", "lexicon_rank")
 """What the lexicon says (:mod:`fusesearch.localizers.ranker.lexicon`): score, distance from the highest, reciprocal rank."""

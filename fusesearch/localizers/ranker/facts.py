@@ -50,7 +50,7 @@ MAX_KNOWN = 200_000
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _ASCII_IDENTIFIER = re.compile(IDENTIFIER.pattern, re.ASCII)  # twice as fast, and the same in a text of ASCII
 _PART = re.compile(r"[^\W\d_]+|\d+")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _CALLED = re.compile(r"\b(?<!def )(?<!func )(?<!function )(?<!fn )([^\W\d]\w*)[ \t]?\(")
 _ASCII_CALLED = re.compile(_CALLED.pattern, re.ASCII)
 _WORD = re.compile(r"\w+")
@@ -80,7 +80,7 @@ _SIZES = {"I": 4, "H": 2, "B": 1}  # bytes of a number
 def words_of(identifier: str) -> tuple[str, ...]:
     """An identifier in lower case and the stems of its parts, or the stem alone if it has one part."""
     identifier = identifier[:MAX_TERM_CHARS]
-    parts = [stem(part.lower()) for piece in _PART.findall(identifier) for part in _HUMP.split(piece)]
+    parts = [stem(part.lower()) for piece in _PART.findall(identifier) for part in HUMP.split(piece)]
     if len(parts) < 2:
         return tuple(parts)
     return (identifier.lower().strip("_"), *parts)

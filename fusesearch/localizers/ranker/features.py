@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from fusesearch.core.errors import FusesearchError
-from fusesearch.localizers.ranker.columns import FILE_COLUMNS, FUNCTION_COLUMNS, OF_FILE, OF_ISSUE, Candidate
+from fusesearch.localizers.ranker.columns import OF_FILE, OF_ISSUE, Candidate
 from fusesearch.localizers.ranker.copies import copies_among
 from fusesearch.localizers.ranker.evidence import draw_evidence
 from fusesearch.localizers.ranker.file_features import WholeTree
@@ -20,8 +20,6 @@ from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.lexicon import add_lexicon
 from fusesearch.localizers.ranker.matching import Matches, bare
 from fusesearch.search.repository import Repository
-
-__all__ = ["FILE_COLUMNS", "FUNCTION_COLUMNS", "Candidate", "Candidates", "candidates_of"]
 
 MAX_FUNCTIONS = 150
 """Candidates of an issue."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 
 from fusesearch.localizers.ranker.columns import Candidate, has_literal, in_frame, is_common, kind_weight, named_where
@@ -11,13 +10,11 @@ from fusesearch.localizers.ranker.evidence import is_word
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
 from fusesearch.localizers.ranker.file_features import BY_CHANCE
 from fusesearch.localizers.ranker.index import Index
-from fusesearch.localizers.ranker.matching import K1, B, Matches, bare, module_parts, spread
+from fusesearch.localizers.ranker.matching import CALLED, K1, B, Matches, bare, module_parts, spread
 from fusesearch.localizers.ranker.paths import family
 
 MAX_CALLERS = 6
 """Named functions whose calls are followed."""
-
-_CALLED = re.compile(r"([^\W\d]\w*)[ \t]?\(")
 
 
 def functions_of(matches: Matches, index: Index, files: dict[int, Candidate]) -> list[Candidate]:
@@ -172,7 +169,7 @@ def _add_callees(matches: Matches, index: Index, found: list[Candidate]) -> None
     for value, caller in callers:
         lines = index.source(caller.path).split("\n")[caller.lines.start - 1 : caller.lines.end]
         own = caller.lines.name.rpartition(".")[2]
-        for name in set(_CALLED.findall("\n".join(lines))) - {own}:
+        for name in set(CALLED.findall("\n".join(lines))) - {own}:
             if name in defined and not is_common(name):
                 called[name] = max(called.get(name, (0.0, "")), (value / defined[name], own))
     for candidate in found:

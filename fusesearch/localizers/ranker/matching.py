@@ -14,7 +14,7 @@ from fusesearch.core.stopping import checked
 from fusesearch.localizers.lexical.clues import Frame
 from fusesearch.localizers.ranker.columns import SCORES, is_common
 from fusesearch.localizers.ranker.evidence import LEAST_STEM, Evidence, Marked, Mention, Mentioned, is_word, squashed
-from fusesearch.localizers.ranker.facts import Facts, term, words_of
+from fusesearch.localizers.ranker.facts import HUMP, Facts, term, words_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.paths import family
 
@@ -26,8 +26,7 @@ MAX_COMMON = 2
 MAX_CALLING = 3
 """Frames, from the innermost, whose calls are followed."""
 
-_CALLED = re.compile(r"([^\W\d]\w*)[ \t]?\(")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+CALLED = re.compile(r"([^\W\d]\w*)[ \t]?\(")
 _INSTALLED = re.compile(r"/(?:site|dist)-packages/|/node_modules/")
 _PACKAGE = re.compile(
     r"(?:(?:.*/)?registry/src/[^/]+/|(?:.*/)?gems/|(?:.*/)?pkg/mod/(?:[^@]*/)?|\A)"
@@ -231,7 +230,7 @@ def called_in_frames(frames: Sequence[tuple[Frame, list[int]]], index: Index) ->
         if span := span or (named[0] if len(named) == 1 else None):
             lines = index.source(path).split("\n")[span.start - 1 : span.end]
             own = span.name.rpartition(".")[2]
-            for name in dict.fromkeys(_CALLED.findall("\n".join(lines))):
+            for name in dict.fromkeys(CALLED.findall("\n".join(lines))):
                 if name != own and not is_common(name):
                     found.setdefault(name, Call(1 / (1 + depth), own, family(path)))
     return found
@@ -278,7 +277,7 @@ def _named_in(stems: Container[str], paths: Sequence[str]) -> dict[int, float]:
 
 def _variants(name: str) -> Iterator[str]:
     """``parse_args`` and ``ParseArgs`` for ``parseArgs``, ``Apply`` for ``apply``; nothing for the short names of examples."""
-    parts = _HUMP.sub("_", name.strip("_")).lower().split("_")
+    parts = HUMP.sub("_", name.strip("_")).lower().split("_")
     if len(name) >= LEAST_STEM:
         capital = "".join(part.capitalize() for part in parts)
         yield from sorted({"_".join(parts), capital, capital[:1].lower() + capital[1:]} - {name})

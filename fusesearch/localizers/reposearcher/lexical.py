@@ -17,6 +17,7 @@ from fusesearch.agents.parsing import format_answer, format_calls
 from fusesearch.core.schema import Answer, Location
 from fusesearch.localizers.lexical.callees import code_of
 from fusesearch.localizers.lexical.clues import frames_of, modules_of, subwords
+from fusesearch.localizers.lexical.compact import WRAPPER_LINES
 from fusesearch.localizers.lexical.example import mentions_of, statements_of
 from fusesearch.localizers.lexical.localizer import calls_of
 from fusesearch.localizers.reposearcher.tools import EXIT, LAST_TURNS, files_of
@@ -26,7 +27,6 @@ Steps = Generator[Call, str, None]
 
 MISSES = 3
 """Files in which a name is looked up."""
-WRAPPER_LINES = 4
 _ERROR = "Error: "
 _CALLED = re.compile(r"(?<![.\w])([A-Za-z_]\w*)\(")
 

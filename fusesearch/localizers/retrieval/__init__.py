@@ -20,7 +20,7 @@ from fusesearch.code.functions import spans_of
 from fusesearch.core.digests import digest
 from fusesearch.core.schema import Instance, ToolCall, Turn
 from fusesearch.core.text import printable
-from fusesearch.localizers.bm25 import INDEXES, MAX_FILE_BYTES, query_of, words_of
+from fusesearch.localizers.bm25 import INDEXES, query_of, words_of
 from fusesearch.localizers.direct import readable_source
 from fusesearch.localizers.prompting import AskingLocalizer, Interview, ask_until
 from fusesearch.search.repository import Repository
@@ -74,7 +74,7 @@ class Retriever:
 
 def _passage(repository: Repository, entity: str, words: frozenset[str]) -> Passage:
     path, _, function = entity.partition("::")
-    source = readable_source(repository, path, MAX_FILE_BYTES) or ""
+    source = readable_source(repository, path) or ""
     text = source.split("\n")
     spans = spans_of(source, path)
     if function:

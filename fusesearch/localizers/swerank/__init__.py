@@ -38,7 +38,6 @@ TOP, WINDOW, STEP = 100, 10, 5
 """Functions that the encoder retrieves, those that the model orders at once, and places to the next window."""
 FUNCTION_TOKENS, LEAST_TOKENS = 1024, 300
 """Most tokens of a function that the model sees, and those of each before which the issue is cut."""
-MAX_FILE_BYTES = 1_000_000
 UNREADABLE = "unreadable"
 """In ``extra`` of a turn whose reply named no candidate, so that its window stayed as it was."""
 Candidate = tuple[str, str]
@@ -63,7 +62,7 @@ def encoder_named(name: str) -> Any:
 def candidates_of(repository: Repository) -> Iterator[Candidate]:
     """The functions of the code files, tests excluded, in path order. A text begins with path and name, as in SweRank's data."""
     for path in checked(filter(is_code, repository.files())):
-        source = readable_source(repository, path, MAX_FILE_BYTES) or ""
+        source = readable_source(repository, path) or ""
         lines = source.split("\n")
         for span in spans_of(source, path):
             owner = span.name.split(".")[-2] if is_python(path) and "." in span.name else ""

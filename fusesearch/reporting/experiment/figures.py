@@ -108,9 +108,9 @@ def redundancy(results: Results, curves: Rows) -> Any:
     return charts.estimate_panels(parts)
 
 
-def training(results: Results, curves: Rows, stage: str, keys: Sequence[str]) -> Any:
-    """Columns of the curves of SFT or GRPO by step, a line per arm with its range over seeds."""
-    rows = [row for row in curves if (row["stage"] == "sft") == (stage == "SFT")]
+def training(results: Results, curves: Rows, keys: Sequence[str]) -> Any:
+    """Columns of the curves of GRPO by step, a line per arm with its range over seeds."""
+    rows = [row for row in curves if row["stage"] != "sft"]
     names = [arm.name for arm in results.arms]
     parts = []
     for key in keys:
@@ -122,7 +122,7 @@ def training(results: Results, curves: Rows, stage: str, keys: Sequence[str]) ->
                 line = {"x": mean["x"], "smooth": mean["smooth"], "low": low["smooth"], "high": high["smooth"]}
                 found.append({"name": results.labels[name], **line})
         parts.append((CURVES[key], found))
-    return charts.panels(parts, f"{stage} step", names, results.labels)
+    return charts.panels(parts, "GRPO step", names, results.labels)
 
 
 FIGURES: dict[str, tuple[str, Callable[[Results, Rows], Any]]] = {
@@ -135,12 +135,11 @@ FIGURES: dict[str, tuple[str, Callable[[Results, Rows], Any]]] = {
     "redundancy": ("Tool efficiency and redundant calls under both scopes of the history", redundancy),
     "training": (
         "Reinforcement by step, smoothed over a tenth of the run; bands are the range over seeds",
-        partial(training, stage="GRPO", keys=[key for key in CURVES if key != "loss"]),
+        partial(training, keys=[key for key in CURVES if key != "loss"]),
     ),
     "tool_success": (  # ToolTrain figure 4
         "Share of calls without an error in the rollouts, by step",
-        partial(training, stage="GRPO", keys=["tool_success"]),
+        partial(training, keys=["tool_success"]),
     ),
-    "sft_loss": ("Loss of SFT by step", partial(training, stage="SFT", keys=["loss"])),
 }
 """Caption and drawing function by the name in an experiment's ``figures``."""

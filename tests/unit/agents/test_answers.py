@@ -28,55 +28,40 @@ def test_any_text_can_be_read(text):
             assert 0 <= share_right([value], expected(kind, "a.py::f")) <= 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["## Answer\n- `10`\n", "**Answer:** 10", "### Answer:\n10\n", "Answer: 10", "## Answer\n- 3\n\n## Final answer\n1. 10\n",
-     "<think>## Answer\n- 3</think>\n## Answer\n* 10"],
-)  # fmt: skip
-def test_the_usual_forms_of_an_answer_are_read(text):
-    assert parse_values(text).values == ["10"]
-
-
-def test_no_heading_is_no_answer_and_an_explanation_is_one_without_a_list():
-    for text in ("", "The answer is 10.", "- 10\n", "Answer the question"):
-        assert not parse_values(text).text
-    assert parse_values("## Answer\nThe cache is a dict.\nIt is cleared at exit.\n").text.endswith("at exit.")
-
-
 @given(LITERALS)
 def test_a_literal_is_compared_by_value(value):
     assert share_right([repr(value)], expected("value", repr(value))) == 1
     assert share_right([repr(value), "17"], expected("value", repr(value))) == 0
 
 
-@pytest.mark.parametrize(
-    ("given_", "true", "right"),
-    [("1e3", "1000.0", 1), ("1000", "1000.0", 1), ("nearest", "'nearest'", 1), ('"nearest"', "'nearest'", 1),
-     ("True", "1", 0), ("'10'", "10", 0), ("(" * 400, "10", 0), ("[1]", "[1]", 1)],
-)  # fmt: skip
-def test_literals(given_, true, right):
-    assert share_right([given_], expected("value", true)) == right
+def test_the_usual_forms_of_an_answer_are_read_and_no_heading_is_none():
+    forms = [
+        "## Answer\n- `10`\n", "**Answer:** 10", "### Answer:\n10\n", "Answer: 10", "## Answer\n- 3\n\n## Final answer\n1. 10\n",
+        "<think>## Answer\n- 3</think>\n## Answer\n* 10",
+    ]  # fmt: skip
+    assert [text for text in forms if parse_values(text).values != ["10"]] == []
+    assert [text for text in ("", "The answer is 10.", "- 10\n", "Answer the question") if parse_values(text).text] == []
+    assert parse_values("## Answer\nThe cache is a dict.\nIt is cleared at exit.\n").text.endswith("at exit.")
+
+
+ENTITY, SET, PAIR = ["a/b.py::C.m"], ["a.py::f", "b.py::g"], ["ValueError", "a.py::f"]
+"""An entity is half file and half name, a set is scored by F1, a pair is an exception and a place in any order."""
 
 
 @pytest.mark.parametrize(
-    ("given_", "share"),
-    [("/repo/a/b.py::C.m", 1), ("a/b.py::C.m()", 1), ("/repo/a/b.py::m", 0.5), ("/repo/a/b.py", 0.5), ("/repo/b.py::C.m", 0),
-     ("C.m", 0)],
+    ("kind", "true", "given_", "share"),
+    [
+        ("value", ["1000.0"], ["1e3"], 1), ("value", ["1000.0"], ["1000"], 1), ("value", ["'nearest'"], ["nearest"], 1),
+        ("value", ["'nearest'"], ['"nearest"'], 1), ("value", ["1"], ["True"], 0), ("value", ["10"], ["'10'"], 0),
+        ("value", ["10"], ["(" * 400], 0), ("value", ["[1]"], ["[1]"], 1),
+        ("entity", ENTITY, ["/repo/a/b.py::C.m"], 1), ("entity", ENTITY, ["a/b.py::C.m()"], 1),
+        ("entity", ENTITY, ["/repo/a/b.py::m"], 0.5), ("entity", ENTITY, ["/repo/a/b.py"], 0.5),
+        ("entity", ENTITY, ["/repo/b.py::C.m"], 0), ("entity", ENTITY, ["C.m"], 0),
+        ("set", SET, ["/repo/b.py::g", "/repo/a.py::f"], 1), ("set", SET, ["/repo/b.py::g"], 2 / 3),
+        ("set", SET, ["/repo/b.py::g", "c.py::h", "d.py::i"], 0.4), ("set", SET, [], 0),
+        ("pair", PAIR, ["/repo/a.py::f", "ValueError"], 1), ("pair", PAIR, ["builtins.ValueError", "/repo/a.py::g"], 0.5),
+        ("pair", PAIR, ["ValueError"], 0),
+    ],
 )  # fmt: skip
-def test_an_entity_is_half_file_and_half_name(given_, share):
-    assert share_right([given_], expected("entity", "a/b.py::C.m")) == share
-
-
-def test_a_set_is_scored_by_f1():
-    two = expected("set", "a.py::f", "b.py::g")
-    assert share_right(["/repo/b.py::g", "/repo/a.py::f"], two) == 1
-    assert share_right(["/repo/b.py::g"], two) == pytest.approx(2 / 3)
-    assert share_right(["/repo/b.py::g", "c.py::h", "d.py::i"], two) == pytest.approx(0.4)
-    assert share_right([], two) == 0
-
-
-def test_a_pair_is_an_exception_and_a_place_in_any_order():
-    pair = expected("pair", "ValueError", "a.py::f")
-    assert share_right(["/repo/a.py::f", "ValueError"], pair) == 1
-    assert share_right(["builtins.ValueError", "/repo/a.py::g"], pair) == 0.5
-    assert share_right(["ValueError"], pair) == 0
+def test_each_kind_of_answer_has_its_share(kind, true, given_, share):
+    assert share_right(given_, expected(kind, *true)) == pytest.approx(share)

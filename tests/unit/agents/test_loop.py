@@ -66,6 +66,9 @@ async def test_calls_of_a_turn_run_at_once_and_keep_their_order():
     assert [seen.output for seen in trajectory.turns[0].observations] == ["saw a", "saw b", "saw c"]
     assert [seen.call_id for seen in trajectory.turns[0].observations] == [call.id for call in trajectory.turns[0].calls]
     assert trajectory.turns[0].seconds_tools >= trajectory.turns[0].observations[2].seconds >= 0.05
+    trajectory = await episode([calls("a", "a"), calls("a", "b"), ANSWER])  # gain is what no earlier turn returned
+    gains = [[(seen.gain_turn, seen.gain_call) for seen in turn.observations] for turn in trajectory.turns]
+    assert gains == [[(1, 1), (1, 0)], [(0, 0), (1, 1)], []]
 
 
 async def test_an_answer_ends_the_episode_with_everything_recorded_and_told():
@@ -81,12 +84,6 @@ async def test_an_answer_ends_the_episode_with_everything_recorded_and_told():
     assert "about 4 tool calls" in trajectory.system
     assert trajectory.seconds > 0
     assert Trajectory.model_validate_json(trajectory.model_dump_json()) == trajectory
-
-
-async def test_gain_counts_what_earlier_turns_did_not_return():
-    trajectory = await episode([calls("a", "a"), calls("a", "b"), ANSWER])
-    gains = [[(seen.gain_turn, seen.gain_call) for seen in turn.observations] for turn in trajectory.turns]
-    assert gains == [[(1, 1), (1, 0)], [(0, 0), (1, 1)], []]
 
 
 @pytest.mark.parametrize(("text", "answered"), [("", False), ("I give up.", False), ("## Related Context\n- /repo/b.py\n", True)])
@@ -177,15 +174,14 @@ async def test_a_full_context_ends_the_search_but_not_an_answer():
     assert (trajectory.stop, trajectory.error) == ("max_context", None)
     assert trajectory.turns[0].observations[0].error
     assert (await episode([Completion(text=ANSWER, usage=full)], agent=agent)).stop == "answer"
-
-
-async def test_a_conversation_the_model_cannot_take_is_a_full_context():
-    trajectory = await episode([calls("a"), Completion(text="", finish_reason="context")])
+    trajectory = await episode([calls("a"), Completion(text="", finish_reason="context")])  # what the model cannot take
     assert (trajectory.stop, trajectory.error, len(trajectory.turns)) == ("max_context", None, 1)
     assert messages_of(trajectory)[-1].role == "assistant"
 
 
-async def test_an_infrastructure_failure_gives_an_errored_trajectory_with_its_turns():
+async def test_an_infrastructure_failure_gives_an_errored_trajectory_with_its_turns_and_a_defect_is_raised():
+    with pytest.raises(ZeroDivisionError):
+        await episode(lambda messages: 1 / 0)
     trajectory = await episode([calls("a")])  # the script ends: the model is unavailable
     assert (trajectory.stop, len(trajectory.turns), trajectory.answer) == ("error", 1, None)
     assert "only 1 replies" in trajectory.error
@@ -195,11 +191,6 @@ async def test_an_infrastructure_failure_gives_an_errored_trajectory_with_its_tu
     await episode([format_calls([("broken", {}), ("wait", {"seconds": 0.05})])], toolbox)
     assert (toolbox.started, toolbox.running) == (1, 0)
     assert Trajectory.model_validate_json(trajectory.model_dump_json()) == trajectory
-
-
-async def test_a_defect_of_the_program_is_raised():
-    with pytest.raises(ZeroDivisionError):
-        await episode(lambda messages: 1 / 0)
 
 
 async def test_an_episode_over_its_time_is_errored_and_leaves_nothing_running():

@@ -80,46 +80,40 @@ def edges(graph, node, kind):
     return {other for found, other in graph.outward(node) if found == kind}
 
 
-def test_folders_contain_files_and_files_what_they_define(graph):
-    assert edges(graph, "/", "contains") == {"pkg", "other", "tests", "broken.py"}
-    assert edges(graph, "pkg/core.py", "contains") == {"pkg/core.py::Shape", "pkg/core.py::scale", "pkg/core.py::again"}
-    assert edges(graph, "pkg/core.py::Shape", "contains") == {
-        f"pkg/core.py::Shape.{name}" for name in ("__init__", "area", "Corner")
-    }
-    assert edges(graph, "pkg/core.py::Shape.area", "contains") == {"pkg/core.py::Shape.area.inner"}
+EDGES = [
+    ("/", "contains", "pkg other tests broken.py"),
+    ("pkg/core.py", "contains", "pkg/core.py::Shape pkg/core.py::scale pkg/core.py::again"),
+    ("pkg/core.py::Shape", "contains", "pkg/core.py::Shape.__init__ pkg/core.py::Shape.area pkg/core.py::Shape.Corner"),
+    ("pkg/core.py::Shape.area", "contains", "pkg/core.py::Shape.area.inner"),
+    ("broken.py", "contains", ""),  # what does not parse defines nothing
+    # submodules, definitions, or modules
+    ("pkg/core.py", "imports", "pkg/helpers.py pkg/base.py::Base pkg/base.py::make pkg/base.py::late"),
+    ("pkg/core.py::again", "imports", "pkg/base.py::late"),
+    ("tests/test_core.py", "imports", "pkg/__init__.py"),
+    # a class invokes what its constructor does, and an alias means what it renames
+    ("pkg/core.py::Shape", "invokes", "pkg/base.py::make"),
+    ("pkg/core.py::Shape.__init__", "invokes", ""),
+    ("pkg/core.py::Shape", "inherits", "pkg/base.py::Base"),
+    # nested functions have their own calls, and names resolve outwards
+    ("pkg/core.py::Shape.area", "invokes", "pkg/core.py::Shape.area.inner"),
+    ("pkg/core.py::Shape.area.inner", "invokes", "pkg/core.py::scale"),
+    ("pkg/core.py::Shape.Corner.angle", "invokes", "pkg/core.py::Shape.area"),
+    # names that mean nothing near mean every definition anywhere
+    ("pkg/core.py::scale", "invokes", "pkg/helpers.py::clamp other/far.py::Far.elsewhere_only"),
+    ("pkg/core.py::again", "invokes", "pkg/base.py::late pkg/core.py::again other/far.py::Far.again"),
+    # members of packages are seen through their __init__
+    ("tests/test_core.py::test_area", "invokes", "pkg/core.py::Shape"),
+]
 
 
-def test_decorators_belong_to_a_definition_and_files_that_do_not_parse_define_nothing(graph):
+@pytest.mark.parametrize(("node", "kind", "others"), EDGES)
+def test_edges_mean_what_the_source_says(graph, node, kind, others):
+    assert edges(graph, node, kind) == set(others.split())
+
+
+def test_decorators_belong_to_a_definition(graph):
     assert graph.lines("pkg/core.py::Shape.area") == (12, 16)
     assert graph.header("pkg/core.py::Shape.area") == 13
-    assert graph.type_of("broken.py") == "file"
-    assert edges(graph, "broken.py", "contains") == set()
-
-
-def test_imports_lead_to_submodules_definitions_or_modules(graph):
-    assert edges(graph, "pkg/core.py", "imports") == {
-        "pkg/helpers.py", "pkg/base.py::Base", "pkg/base.py::make", "pkg/base.py::late",
-    }  # fmt: skip
-    assert edges(graph, "pkg/core.py::again", "imports") == {"pkg/base.py::late"}
-    assert edges(graph, "tests/test_core.py", "imports") == {"pkg/__init__.py"}
-
-
-def test_a_class_invokes_what_its_constructor_does_and_an_alias_means_what_it_renames(graph):
-    assert edges(graph, "pkg/core.py::Shape", "invokes") == {"pkg/base.py::make"}
-    assert edges(graph, "pkg/core.py::Shape.__init__", "invokes") == set()
-    assert edges(graph, "pkg/core.py::Shape", "inherits") == {"pkg/base.py::Base"}
-
-
-def test_nested_functions_have_their_own_calls_and_names_resolve_outwards(graph):
-    assert edges(graph, "pkg/core.py::Shape.area", "invokes") == {"pkg/core.py::Shape.area.inner"}
-    assert edges(graph, "pkg/core.py::Shape.area.inner", "invokes") == {"pkg/core.py::scale"}
-    assert edges(graph, "pkg/core.py::Shape.Corner.angle", "invokes") == {"pkg/core.py::Shape.area"}
-
-
-def test_names_that_mean_nothing_near_mean_every_definition_anywhere(graph):
-    assert edges(graph, "pkg/core.py::scale", "invokes") == {"pkg/helpers.py::clamp", "other/far.py::Far.elsewhere_only"}
-    assert edges(graph, "pkg/core.py::again", "invokes") == {"pkg/base.py::late", "pkg/core.py::again", "other/far.py::Far.again"}
-    assert ("invokes", "pkg/core.py::scale") in set(graph.inward("other/far.py::Far.elsewhere_only"))
 
 
 def test_what_a_name_may_mean_comes_in_one_order_and_one_of_very_many_definitions_is_kept_as_a_name(monkeypatch):
@@ -130,10 +124,6 @@ def test_what_a_name_may_mean_comes_in_one_order_and_one_of_very_many_definition
     graph = linked(files)
     assert edges(graph, "a.py::C0.run", "invokes") == {f"a.py::C{n}.run" for n in range(8)}
     assert graph.graph.number_of_edges() == 1 + 8 + 8
-
-
-def test_members_of_packages_are_seen_through_their_init(graph):
-    assert edges(graph, "tests/test_core.py::test_area", "invokes") == {"pkg/core.py::Shape"}
 
 
 def every_edge(graph):
@@ -169,9 +159,6 @@ def test_distance_goes_along_edges_in_either_direction(graph):
 )  # fmt: skip
 def test_ids_are_read_as_models_write_them(graph, text, node):
     assert node_named(text, graph) == node
-
-
-def test_every_node_is_read_back_from_how_it_is_shown(graph):
     assert [node_named(shown_node(node), graph) for node in graph.nodes()] == list(graph.nodes())
 
 
@@ -195,19 +182,17 @@ def test_a_snapshot_is_parsed_once_and_found_again_by_its_content(repository, tm
     assert len(list(cache.iterdir())) == 2
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(repository, tmp_path):
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    assert "pkg/core.py::scale" in cached_graph(repository, blocked / "cache")
-
-
-def test_a_full_cache_drops_the_least_recently_used_graph(repository, tmp_path, monkeypatch):
-    cache = tmp_path / "cache"
+def test_a_full_cache_drops_the_least_recently_used_graph_and_one_that_cannot_be_written_is_done_without(
+    repository, tmp_path, monkeypatch
+):
+    cache, blocked = tmp_path / "cache", tmp_path / "file"
     write_facts(cache / "old.json.gz", [])
     os.utime(cache / "old.json.gz", (1, 1))
     monkeypatch.setattr("fusesearch.code.graph.storing.MAX_CACHE_BYTES", 1)
     cached_graph(repository, cache)
     assert "old.json.gz" not in {item.name for item in cache.iterdir()}
+    blocked.write_text("")
+    assert "pkg/core.py::scale" in cached_graph(repository, blocked / "cache")
 
 
 def test_nodes_are_found_by_name_and_by_words_but_no_tests(repository):
@@ -216,11 +201,8 @@ def test_nodes_are_found_by_name_and_by_words_but_no_tests(repository):
     assert index.named("core.py") == index.named("core") == ["pkg/core.py"]
     assert index.named("test_area") == []
     assert index.with_words_in_id("corner angles of the angle", 1) == ["pkg/core.py::Shape.Corner.angle"]
-    assert index.with_words_in_code("helpers clamp", 1, repository)[0] in (
-        "pkg/core.py",
-        "pkg/core.py::scale",
-        "pkg/helpers.py::clamp",
-    )
+    found = index.with_words_in_code("helpers clamp", 1, repository)
+    assert found[0] in ("pkg/core.py", "pkg/core.py::scale", "pkg/helpers.py::clamp")
     assert index.with_words_in_code("", 3, repository) == index.with_words_in_id("§ zzz", 3) == []
     empty = EntityIndex(linked({}))
     assert empty.with_words_in_code("anything", 3, repository) == empty.with_words_in_id("anything", 3) == []
@@ -251,9 +233,7 @@ def test_functions_are_named_as_the_metrics_name_them(repository, path, name, ho
 
 def test_files_are_found_below_folders_that_are_not_there(repository):
     namer = Namer(repository)
-    assert (
-        namer.file("/repo/pkg/core.py") == namer.file("/home/me/src/pkg/core.py") == namer.file("./pkg/core.py") == "pkg/core.py"
-    )
-    assert namer.file("../../etc/passwd") is namer.file("") is namer.file("pkg") is None
+    places = ("/repo/pkg/core.py", "/home/me/src/pkg/core.py", "./pkg/core.py", "../../etc/passwd", "", "pkg")
+    assert [namer.file(place) for place in places] == ["pkg/core.py"] * 3 + [None] * 3
     assert namer.at("pkg/core.py", 15).function == "Shape.area"
     assert namer.at("pkg/core.py", 1) is None

@@ -25,11 +25,11 @@ def test_source_files_are_those_of_python_unless_others_are_more_and_tests_only_
     assert source_files(["README.md"]) == []
 
 
-def test_the_tree_lists_folders_before_files():
-    assert (
-        tree_text(["setup.py", "pkg/b.py", "pkg/sub/c.py", "pkg/a.py"], 1000)
-        == "pkg/\n  sub/\n    c.py\n  a.py\n  b.py\nsetup.py"
-    )
+def test_the_tree_lists_folders_before_files_and_leaves_out_deep_levels_first():
+    paths = ["setup.py", "pkg/b.py", "pkg/sub/c.py", "pkg/a.py"]
+    assert tree_text(paths, 1000) == "pkg/\n  sub/\n    c.py\n  a.py\n  b.py\nsetup.py"
+    paths = [f"pkg/sub/deep/f{i}.py" for i in range(50)] + ["pkg/a.py"]
+    assert tree_text(paths, 80) == "pkg/\n  sub/\n    deep/ (50 more files below)\n  a.py"
 
 
 @given(PATHS, st.integers(1, 400))
@@ -40,11 +40,6 @@ def test_a_tree_is_cut_to_its_room_and_says_so(paths, chars):
     assert sorted(filter(None, names)) == sorted(path.rpartition("/")[2] for path in paths)
     assert text == whole or "not shown)" in text or "more files below)" in text
     assert len(text) <= max(chars, max((len(line) for line in text.split("\n")), default=0)) + 60
-
-
-def test_deep_levels_go_first():
-    paths = [f"pkg/sub/deep/f{i}.py" for i in range(50)] + ["pkg/a.py"]
-    assert tree_text(paths, 80) == "pkg/\n  sub/\n    deep/ (50 more files below)\n  a.py"
 
 
 SOURCE = '''\
@@ -99,18 +94,14 @@ class Shape(Base):
         ...
     def late():
         ...""")
-
-
-def test_a_skeleton_of_another_language_has_the_heads_of_functions():
-    text = skeleton("a.js", "class Box {\n  open(a,\n       b) {\n    return 1;\n  }\n}\n")
-    assert text == "# Box.open (lines 2-5)\n  open(a,\n       b) {\n    ..."
+    other = skeleton("a.js", "class Box {\n  open(a,\n       b) {\n    return 1;\n  }\n}\n")
+    assert other == "# Box.open (lines 2-5)\n  open(a,\n       b) {\n    ..."
 
 
 def test_numbered_lines_say_what_is_left_out():
     found = outline("a.py", "\n".join(f"line {i}" for i in range(1, 21)))
-    assert (
-        numbered(found, [(5, 5), (7, 7), (15, 15)], 1)
-        == "...\n4|line 4\n5|line 5\n6|line 6\n7|line 7\n8|line 8\n...\n14|line 14\n15|line 15\n16|line 16\n..."
+    assert numbered(found, [(5, 5), (7, 7), (15, 15)], 1) == (
+        "...\n4|line 4\n5|line 5\n6|line 6\n7|line 7\n8|line 8\n...\n14|line 14\n15|line 15\n16|line 16\n..."
     )
 
 

@@ -43,12 +43,8 @@ def split_and_count(instances: list[Instance], rules: Split, seed: int) -> tuple
     return parts, counts_of(table.dropped)
 
 
-def split(instances: list[Instance], rules: Split, seed: int) -> dict[str, list[Instance]]:
-    return split_and_count(instances, rules, seed)[0]
-
-
 def test_every_repository_is_in_exactly_one_split_and_owners_are_held_out():
-    parts = split(many(), RULES, 0)
+    parts, _ = split_and_count(many(), RULES, 0)
     assert list(parts) == list(SPLITS)
     assert sorted(i.instance_id for part in parts.values() for i in part) == sorted(i.instance_id for i in many())
     repos = [{i.repo for i in part} for part in parts.values()]
@@ -63,13 +59,9 @@ def test_shares_are_met_roughly_and_seeds_differ():
     counts = Counter(assign(f"o/{number}", Split(sft=0.5, rl=0.1, validation=0.4), 3) for number in range(4000))
     assert [counts[name] / 4000 for name in SPLITS] == pytest.approx([0.5, 0.1, 0.4], abs=0.03)
     assert [assign(f"o/{n}", RULES, 0) for n in range(64)] != [assign(f"o/{n}", RULES, 1) for n in range(64)]
-
-
-def test_growing_a_share_moves_repositories_into_it_only():
-    small, large = Split(sft=0.3, rl=0.7), Split(sft=0.6, rl=0.7)
-    moved = [(assign(f"o/{n}", small, 0), assign(f"o/{n}", large, 0)) for n in range(300)]
-    assert ("sft", "rl") not in moved
-    assert ("rl", "sft") in moved
+    small, large = Split(sft=0.3, rl=0.7), Split(sft=0.6, rl=0.7)  # a share that grows takes repositories in and lets none go
+    moved = {(assign(f"o/{n}", small, 0), assign(f"o/{n}", large, 0)) for n in range(300)}
+    assert moved == {("sft", "sft"), ("rl", "sft"), ("rl", "rl")}
 
 
 WORDS = " ".join(f"word{n}" for n in range(100))
@@ -105,15 +97,18 @@ def test_training_is_cleared_of_benchmarks_under_any_name_and_of_validation_and_
     assert len(training) == 39 * 3 + 1
 
 
-def test_an_empty_split_is_a_clear_error():
-    with pytest.raises(ConfigError, match=r"validation would be empty .*validation_owners"):
-        split(many(), Split(validation_owners=["nobody"]), 0)
-    with pytest.raises(ConfigError, match=r"rl would be empty .*data_seed"):
-        split(many(), Split(sft=1, rl=1e-9, validation_owners=["owner1"]), 0)
-    with pytest.raises(ConfigError, match="all 0"):
-        split(many(), Split(sft=0, rl=0, validation_owners=["owner1"]), 0)
+def test_an_empty_split_is_a_clear_error_unless_its_share_is_nothing_and_so_is_a_table_of_another_kind(tmp_path):
+    (tmp_path / "ids.csv").write_text("instance_id\na-1\n")
+    for error, said, rules in (
+        (ConfigError, r"validation would be empty .*validation_owners", {"validation_owners": ["nobody"]}),
+        (ConfigError, r"rl would be empty .*data_seed", {"sft": 1, "rl": 1e-9}),
+        (ConfigError, "all 0", {"sft": 0, "rl": 0}),
+        (ArtifactError, r"ids\.csv lacks the columns id and rule", {"without": [tmp_path / "ids.csv"]}),
+    ):
+        with pytest.raises(error, match=said):
+            split_and_count(many(), Split(**{"validation_owners": ["owner1"]} | rules), 0)
     for empty, rules in (("rl", {"sft": 1, "rl": 0}), ("sft", {"sft": 0, "rl": 1})):
-        assert split(many(), Split(**rules, validation_owners=["owner1"]), 0)[empty] == []
+        assert split_and_count(many(), Split(**rules, validation_owners=["owner1"]), 0)[0][empty] == []
 
 
 @pytest.mark.parametrize(
@@ -152,6 +147,8 @@ def test_forks_renamed_and_copied_repositories_share_a_split(seed):
     assert len({plan.split_of[name] for name in ("first/a", "fork/b", "new/a")}) == 1
     assert plan.split_of["copy/c"] == plan.split_of["other/d"]
     assert plan.split_of["first/a"] == assign("first/a", rules, seed)
+    held = plan_splits([("owner1/x", {}), ("other/y", {"fork_of": "owner1/x"})], RULES, seed)
+    assert set(held.split_of.values()) == {"validation"}
 
 
 @given(st.integers(0, 20), st.sets(st.integers(0, 200), max_size=30))
@@ -163,11 +160,6 @@ def test_data_that_is_added_moves_nothing_from_training_to_validation(seed, adde
     assert {repo: after[repo] for repo in before} == before
 
 
-def test_whoever_is_held_out_takes_the_family_along():
-    plan = plan_splits([("owner1/x", {}), ("other/y", {"fork_of": "owner1/x"})], RULES, 0)
-    assert set(plan.split_of.values()) == {"validation"}
-
-
 def test_nothing_trains_on_an_instance_of_a_table_and_its_reason_is_counted(tmp_path):
     parts, before = split_and_count(many(), RULES, 0)
     names = [parts[name][0].instance_id for name in SPLITS]
@@ -176,9 +168,3 @@ def test_nothing_trains_on_an_instance_of_a_table_and_its_reason_is_counted(tmp_
     now, counts = split_and_count(many(), rules, 0)
     assert now == {**{name: parts[name][1:] for name in ("sft", "rl")}, "validation": parts["validation"]}
     assert counts == before | {"trivial": 2}
-
-
-def test_a_table_of_another_kind_is_named(tmp_path):
-    (tmp_path / "ids.csv").write_text("instance_id\na-1\n")
-    with pytest.raises(ArtifactError, match=r"ids\.csv lacks the columns id and rule"):
-        split(many(), Split(without=[tmp_path / "ids.csv"]), 0)

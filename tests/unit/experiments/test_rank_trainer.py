@@ -9,7 +9,7 @@ import pytest
 
 from experiments.evidence.trainer import Settings, fit, fitted, folds_of, issues, out_of_fold, predict, ranked, train
 from fusesearch.core.errors import DataError
-from fusesearch.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS
+from fusesearch.localizers.ranker.columns import FILE_COLUMNS, FUNCTION_COLUMNS
 from fusesearch.localizers.ranker.trees import Model
 
 COLUMNS = ("signal", "noise")

@@ -38,35 +38,19 @@ def grep(pattern, output, mode="content"):
     return Call("grep", {"pattern": pattern, "output_mode": mode}, output)
 
 
-def test_methods_are_qualified_by_the_class_above():
+def test_methods_are_qualified_by_the_class_above_and_bodies_end_where_the_next_definition_begins():
     evidence = Evidence.of([reading()])
-    assert [evidence.qualified(d) for d in evidence.definitions if not d.is_class] == [
-        "Shape.area",
-        "Shape.clip",
-        "outer",
-        "outer",
-    ]
-
-
-def test_a_class_found_by_a_later_search_qualifies_a_method_found_before():
+    named = [evidence.qualified(found) for found in evidence.definitions if not found.is_class]
+    assert named == ["Shape.area", "Shape.clip", "outer", "outer"]
+    clip = [text.strip() for _, text in evidence.text_of(evidence.defined("clip")[0])]
+    assert clip[:2] == ["def clip(self, x):", "return min(x, limit(x))"]
+    assert "def outer" not in str(clip)
+    # neither docstrings and comments nor builtins and foreign modules
+    assert callees(evidence, evidence.defined("area")[0]) == ["measure", "clip"]
     found, later = grep("def area", "/repo/a.py:4:    def area(self):"), grep("^class ", "/repo/a.py:1:class Shape:")
     for calls, name in (([found], "area"), ([found, later], "Shape.area")):
         evidence = Evidence.of(calls)
         assert evidence.qualified(evidence.defined("area")[0]) == name
-
-
-def test_callees_leave_out_docstrings_comments_builtins_and_foreign_modules():
-    evidence = Evidence.of([reading()])
-    assert callees(evidence, evidence.defined("area")[0]) == ["measure", "clip"]
-
-
-def test_a_body_ends_where_the_next_definition_begins():
-    evidence = Evidence.of([reading()])
-    assert [text.strip() for _, text in evidence.text_of(evidence.defined("clip")[0])][:2] == [
-        "def clip(self, x):",
-        "return min(x, limit(x))",
-    ]
-    assert "def outer" not in str(evidence.text_of(evidence.defined("clip")[0]))
 
 
 def test_code_after_a_gap_begins_below_the_docstring_and_one_that_goes_on_has_none():

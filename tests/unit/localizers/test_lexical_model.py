@@ -2,14 +2,14 @@
 
 import asyncio
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.agents.models.base import Message, Sampling
 from fusesearch.agents.parsing import format_calls, parse_answer, parse_turn
 from fusesearch.core.config import Agent
-from fusesearch.localizers.lexical.localizer import LexicalModel, plan_for
+from fusesearch.localizers.lexical.compact import plan_for
+from fusesearch.localizers.lexical.localizer import LexicalModel
 
 ISSUE = """`solve(3)` gives 4, expected 5
 
@@ -60,16 +60,12 @@ def test_every_episode_makes_new_valid_calls_within_its_number_and_ends_in_an_an
     assert text.startswith("## Locations to Modify")
 
 
-def test_the_next_message_depends_on_the_messages_alone():
-    first = LexicalModel(4).next_text(conversation())
-    assert LexicalModel(4).next_text(conversation()) == first
-    completion = asyncio.run(LexicalModel(4).complete(conversation(), [], Sampling()))
-    assert completion.text == first
+def test_the_next_message_depends_on_the_messages_alone_and_fewer_calls_are_the_first_of_more():
+    first = LexicalModel(8).next_text(conversation())
+    completion = asyncio.run(LexicalModel(8).complete(conversation(), [], Sampling()))
+    assert LexicalModel(8).next_text(conversation()) == completion.text == first
     assert completion.usage.completion_tokens > 0
-
-
-def test_fewer_calls_per_turn_are_the_first_of_more():
-    most = parse_turn(LexicalModel(8).next_text(conversation()))[1]
+    most = parse_turn(first)[1]
     for count in range(1, len(most)):
         fewer = parse_turn(LexicalModel(count).next_text(conversation()))[1]
         assert [call.arguments for call in fewer] == [call.arguments for call in most[:count]]
@@ -120,11 +116,6 @@ def test_where_nothing_was_found_the_frames_further_out_are_looked_up():
     assert after(searches[:2], ["No matches", "No matches"], "Crash\n" + frames) == [searches[2][1]]
 
 
-def test_without_any_clue_the_answer_is_empty():
+def test_the_plan_fits_the_limits_and_without_a_clue_the_answer_is_empty():
     assert parse_answer(LexicalModel(4).next_text(conversation("It is broken!"))).modify == []
-
-
-def test_the_plan_fits_the_limits_and_a_number_of_calls_below_one_is_refused():
     assert [plan_for(Agent(max_turns=turns)).turns for turns in (3, 12)] == [3, 4]
-    with pytest.raises(ValueError, match="at least 1"):
-        LexicalModel(0)

@@ -52,32 +52,25 @@ def callable_(name, path=""):
     return Action.of("search_callable", query_name=name, file_path=path)
 
 
-def test_the_queue_goes_by_priority_and_then_by_age():
+def test_the_queue_goes_by_priority_and_age_and_a_repeated_request_rises_and_stays_one_entry():
     queue = Queue()
     queue.ask(callable_("first"))
     queue.ask(callable_("second"))
     queue.ask(callable_("urgent"), DECOMPOSED)
     assert [queue.pop().get("query_name") for _ in range(3)] == ["urgent", "first", "second"]
     assert queue.pop() is None
-
-
-def test_a_repeated_request_rises_in_the_queue_and_stays_one_entry():
-    queue = Queue()
     queue.ask(callable_("decomposed"), DECOMPOSED)
     for _ in range(3):
         queue.ask(callable_("wanted"))
     assert queue.pop() == callable_("wanted")
     queue.ask(callable_("wanted"))
     assert queue.ranked(9) == [callable_("decomposed")]
-
-
-def test_a_class_is_the_same_asked_for_as_a_class_or_as_a_callable():
-    queue = Queue()
+    # a class is the same asked for as a class or as a callable
     queue.ask(Action.of("search_class", class_name="Account", file_path="a.py"))
     queue.ask(callable_("Account", "a.py"))
-    assert len(queue.ranked(9)) == 1
-    queue.ask(callable_("Account"))
     assert len(queue.ranked(9)) == 2
+    queue.ask(callable_("Account"))
+    assert len(queue.ranked(9)) == 3
 
 
 @pytest.mark.parametrize(
@@ -168,7 +161,14 @@ async def test_scores_are_asked_for_as_often_as_is_allowed(searches):
     assert await breaking.further(nothing, searches.meaning(nothing)) == []
 
 
-def test_results_near_to_what_is_suspected_stay(searches):
+def test_suspects_are_found_as_far_as_they_are_there_and_results_near_to_them_stay(searches):
+    for suspect, node in (
+        (("bank/account.py", "Account", "pay"), "bank/account.py::Account.pay"),
+        (("bank/account.py", "Account", "gone"), "bank/account.py::Account"),
+        (("bank/account.py", "", "gone"), "bank/account.py"),
+        (("gone.py", "Account", "pay"), None), (("", "Account", "pay"), None),
+    ):  # fmt: skip
+        assert node_of(Suspect(*suspect), searches.graph) == node
     context = Context(searches.graph)
     for node in ("shop/account.py::check", "bank/ledger.py::Ledger", "bank/account.py::Account.pay", "bank/account.py::check"):
         context.add(Result(node, "search", node))
@@ -179,32 +179,18 @@ def test_results_near_to_what_is_suspected_stay(searches):
     assert [result.node for result in context.kept([], 2)] == ["shop/account.py::check", "bank/ledger.py::Ledger"]
 
 
-def test_suspects_are_found_as_far_as_they_are_there(searches):
-    graph = searches.graph
-    assert node_of(Suspect("bank/account.py", "Account", "pay"), graph) == "bank/account.py::Account.pay"
-    assert node_of(Suspect("bank/account.py", "Account", "gone"), graph) == "bank/account.py::Account"
-    assert node_of(Suspect("bank/account.py", "", "gone"), graph) == "bank/account.py"
-    assert node_of(Suspect("gone.py", "Account", "pay"), graph) is node_of(Suspect("", "Account", "pay"), graph) is None
-
-
-STEP = {
-    "observation_feedback": "seen",
-    "potential_bug_locations": [{"file_path": "/repo/a.py", "class_name": "", "method_name": "f"}],
-    "new_search_actions": [
-        {"action": "search_callable", "action_input": {"query_name": "f", "extra": 1}},
-        {"action": "search_nothing", "action_input": {}},
-        {"action": "search_class", "action_input": {}},
-    ],
-}
-
-
 @pytest.mark.parametrize(
     ("before", "after"), [("", ""), ("```json\n", "\n```"), ("<think>{}</think>Well: ", " That is all."), ('{"a": 1} {', "")]
 )
 def test_steps_are_read_from_any_frame(before, after):
-    step = read_step(before + json.dumps(STEP) + after)
-    assert step.observation == "seen"
-    assert step.suspects == [Suspect("/repo/a.py", "", "f")]
+    useless = [{"action": "search_nothing", "action_input": {}}, {"action": "search_class", "action_input": {}}]
+    reply = {
+        "observation_feedback": "seen",
+        "potential_bug_locations": [{"file_path": "/repo/a.py", "class_name": "", "method_name": "f"}],
+        "new_search_actions": [{"action": "search_callable", "action_input": {"query_name": "f", "extra": 1}}, *useless],
+    }
+    step = read_step(before + json.dumps(reply) + after)
+    assert (step.observation, step.suspects) == ("seen", [Suspect("/repo/a.py", "", "f")])
     assert step.actions == [callable_("f")]
     assert "some of the new_search_actions" in step.fault
 

@@ -1,6 +1,6 @@
 import pytest
 
-from fusesearch.search.gain import History, file_of, tool_efficiency
+from fusesearch.search.gain import file_of, gain_of, tool_efficiency
 
 
 @pytest.mark.parametrize(
@@ -16,8 +16,10 @@ from fusesearch.search.gain import History, file_of, tool_efficiency
     ],
 )
 def test_gain_is_the_share_of_entities_not_seen_before(turns, last):
-    history = History()
-    assert [history.gain(turn) for turn in turns][-1] == last
+    history = frozenset()
+    for turn in turns:
+        gains, history = gain_of(turn, history)
+    assert gains == last
 
 
 def test_a_line_at_the_end_of_an_entity_is_no_part_of_its_file():

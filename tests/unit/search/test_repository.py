@@ -133,7 +133,7 @@ def test_files_are_those_a_search_finds_in_path_order(tree, outside):
 
 def test_search_flags_are_those_that_some_shown_file_needs(tree):
     def flags():
-        return Repository(tree.root).search_flags()
+        return Repository(tree.root).search_flags
 
     assert flags() == []
     for folder in (".hidden", "pkg"):

@@ -98,7 +98,7 @@ def test_candidates_in_the_journal_are_not_made_again(tmp_path, repository):
     ],
 )
 def test_a_teacher_whose_endpoint_is_down_is_given_up_and_leaves_no_rows(tmp_path, repository, monkeypatch, section, error, said):
-    monkeypatch.setattr(synthesis, "load_model", lambda name, url, **_: OpenAICompatibleModel(name, url, retries=0))
+    monkeypatch.setattr(synthesis, "OpenAICompatibleModel", lambda name, url, _: OpenAICompatibleModel(name, url, retries=0))
     teacher = Teacher(model="m", base_url="http://127.0.0.1:9/v1")
     down, told = params(**section).model_copy(update={"teacher": teacher}), []
     with Journal(tmp_path / "journal.jsonl", key="key") as journal:

@@ -37,31 +37,17 @@ def write(path, rows):
 
 
 @pytest.mark.parametrize("suffix", [".json", ".jsonl", ".parquet"])
-def test_every_form_is_read_with_all_its_columns(tmp_path, suffix):
+def test_every_form_is_read_with_all_its_columns_to_mine_and_to_decontaminate_against(tmp_path, suffix):
     (row,) = instances("set", read_rows(write(tmp_path / f"set{suffix}", [ROW])))
     assert row.model_extra == {"FAIL_TO_PASS": "[]", "version": "1.2", "difficulty": None}
     assert row.provenance == {"source": "benchmark", "set": "set", "row": 1}
-
-
-def test_the_columns_of_multi_swe_bench_are_understood():
-    (row,) = instances("set", [MULTI])
+    (row,) = instances("set", read_rows(write(tmp_path / f"multi{suffix}", [MULTI])))
     assert (row.instance_id, row.repo, row.base_commit) == ("o__r-4", "o/r", "1" * 40)
-    assert row.problem_statement == "t\n\nu\n\nb"
-    assert row.model_extra["number"] == 4
+    assert (row.problem_statement, row.model_extra["number"]) == ("t\n\nu\n\nb", 4)
+    assert [(row.repo, row.base_commit) for row in barred_instances(tmp_path / f"multi{suffix}")] == [("o/r", "1" * 40)]
 
 
-def test_a_set_to_decontaminate_against_is_read_like_one_to_mine(tmp_path):
-    (row,) = barred_instances(write(tmp_path / "multi.jsonl", [MULTI]))
-    assert (row.repo, row.base_commit) == ("o/r", "1" * 40)
-
-
-def test_all_missing_columns_are_named_in_one_error():
-    with pytest.raises(DataError, match="lacks the columns base_commit, patch") as caught:
-        list(instances("set", [{key: ROW[key] for key in ("instance_id", "repo", "problem_statement")}]))
-    assert "it has instance_id, repo, problem_statement" in str(caught.value)
-
-
-def test_a_file_that_is_not_a_benchmark_is_one_clear_line(tmp_path):
+def test_a_file_that_is_not_a_benchmark_is_one_clear_line_and_so_are_params_without_one(tmp_path):
     for name, data in (
         ("x.json", b"{}"), ("x.json", b"["), ("x.jsonl", b"1\n"), ("x.jsonl", b"{\n"), ("x.parquet", b"PAR1"), ("x.csv", b""),
         ("x.json", b"\xe4"),
@@ -69,6 +55,11 @@ def test_a_file_that_is_not_a_benchmark_is_one_clear_line(tmp_path):
         (tmp_path / name).write_bytes(data)
         with pytest.raises(DataError, match=name):
             list(read_rows(tmp_path / name))
+    with pytest.raises(DataError, match=r"lacks the columns base_commit, patch.*it has instance_id, repo, problem_statement"):
+        list(instances("set", [{key: ROW[key] for key in ("instance_id", "repo", "problem_statement")}]))
+    for config, words in ((BenchmarkSource(), "name files"), (BenchmarkSource(hub=["../x/y"]), "not a data set")):
+        with pytest.raises(ConfigError, match=words):
+            Benchmark(config, tmp_path).mine(tmp_path / "repos", lambda done, total: None)
 
 
 def test_repositories_are_cloned_with_their_base_commits(tmp_path, remote, monkeypatch):
@@ -83,9 +74,3 @@ def test_repositories_are_cloned_with_their_base_commits(tmp_path, remote, monke
     assert set(mined.table["skipped"]) == {"o/gone", "../x"}
     assert mined.table["dropped"] == {"no_clone": 2}
     assert git(tmp_path / "repos" / "o__r.git", "show", f"{commit}:a.py") == "x = 1"
-
-
-def test_params_without_a_set_or_with_a_malformed_id_are_refused(tmp_path):
-    for config, words in ((BenchmarkSource(), "name files"), (BenchmarkSource(hub=["../x/y"]), "not a data set")):
-        with pytest.raises(ConfigError, match=words):
-            Benchmark(config, tmp_path).mine(tmp_path / "repos", lambda done, total: None)

@@ -26,21 +26,17 @@ def edited(*edits):
     return ISSUE | {"lastEditedAt": max(entry["editedAt"] for entry in edits), "userContentEdits": {"nodes": list(edits)}}
 
 
-def test_an_issue_nobody_edited_is_as_it_is():
+def test_the_newest_version_before_the_fix_is_taken_and_one_that_is_gone_makes_the_text_unknown():
     assert issue_before(ISSUE, FIX).text == "now\n\nnow"
-
-
-def test_the_newest_version_before_the_fix_is_taken():
-    assert issue_before(edited(edit(12, "late"), edit(9, "second"), edit(1, "first")), FIX).body == "second"
-    assert issue_before(edited(edit(9, "second"), edit(1, "first")), FIX).body == "now"
-
-
-def test_a_version_that_is_gone_makes_the_text_unknown():
-    assert issue_before(edited(edit(12, "late"), edit(9, None), edit(1, "first")), FIX) is None
-    assert issue_before(edited(edit(12, "late")), FIX) is None
-    assert issue_before(ISSUE | {"lastEditedAt": "2024-05-12T00:00:00Z"}, FIX) is None
     deleted = edit(9, "secret") | {"deletedAt": "2024-06-01T00:00:00Z"}
-    assert issue_before(edited(edit(12, "late"), deleted), FIX) is None
+    for node, body in (
+        (edited(edit(12, "late"), edit(9, "second"), edit(1, "first")), "second"),
+        (edited(edit(9, "second"), edit(1, "first")), "now"),
+        (edited(edit(12, "late"), edit(9, None), edit(1, "first")), None), (edited(edit(12, "late")), None),
+        (ISSUE | {"lastEditedAt": "2024-05-12T00:00:00Z"}, None), (edited(edit(12, "late"), deleted), None),
+    ):  # fmt: skip
+        found = issue_before(node, FIX)
+        assert (found and found.body) == body, node
 
 
 def test_the_title_before_the_first_later_renaming_is_taken():

@@ -22,7 +22,8 @@ from fusesearch.core.schema import Instance
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.ranker import models, ranking_of
 from fusesearch.localizers.ranker.answer import rank
-from fusesearch.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS, Candidate, Candidates, candidates_of
+from fusesearch.localizers.ranker.columns import FILE_COLUMNS, FUNCTION_COLUMNS, Candidate
+from fusesearch.localizers.ranker.features import Candidates, candidates_of
 from fusesearch.localizers.ranker.history import commits_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.localizer import RankerLocalizer

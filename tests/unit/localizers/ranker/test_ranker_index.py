@@ -72,8 +72,8 @@ def tree(root: Path, files: dict[str, str | bytes]) -> Repository:
     return Repository(root)
 
 
-def everything(repository: Repository, folder: Path | None) -> dict[str, tuple]:
-    with Index(repository, folder) as index:
+def everything(repository: Repository, folder: Path | None, *progress: Callable[[int, int], None]) -> dict[str, tuple]:
+    with Index(repository, folder, *progress) as index:
         return {path: (list(facts.terms), list(facts.numbers), facts.functions) for path, facts in index.facts(index.paths)}
 
 
@@ -97,6 +97,10 @@ def test_facts_say_where_names_are_defined_called_and_written():
     assert functions_with("t:cannot write twice") == ["Store.write"]
     assert facts.find(term("v:LIMIT")) >= 0
     assert facts.classes == ["Store"]
+    assert words_of("HttpResponses_base") == ("httpresponses_base", "http", "respons", "base")
+    assert list(literal_terms("%s is not a valid choice")) == [
+        "l:%s is not a valid choice", "t:is not a", "t:not a valid", "t:a valid choice",
+    ]  # fmt: skip
 
 
 def test_other_languages_have_the_same_facts():
@@ -131,16 +135,6 @@ def test_what_the_index_stores_stays_the_same(path: str):
     assert zlib.crc32(analyse(path, CONTENT[path])) == SUMS[path]
 
 
-def test_words_are_split_and_stemmed():
-    assert words_of("HttpResponses_base") == ("httpresponses_base", "http", "respons", "base")
-    assert list(literal_terms("%s is not a valid choice")) == [
-        "l:%s is not a valid choice",
-        "t:is not a",
-        "t:not a valid",
-        "t:a valid choice",
-    ]
-
-
 @given(
     st.lists(
         st.dictionaries(st.sampled_from(["a.py", "b/c.py", "d.js", "e.py"]), st.sampled_from(SOURCES), max_size=4),
@@ -163,14 +157,14 @@ def test_an_index_that_grew_equals_one_from_scratch(tmp_path_factory: pytest.Tem
     assert grown == everything(repository, None)
 
 
-def test_only_new_contents_are_analysed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_only_new_contents_are_analysed(tmp_path: Path):
     tree(tmp_path / "r", {"a.py": SOURCES[0], "b.py": SOURCES[1]})
     age(tmp_path / "r")
     everything(Repository(tmp_path / "r"), tmp_path / "index")
-    repository = tree(tmp_path / "r", {"c.py": SOURCES[0], "d.py": "def fresh(): pass\n"})
     done: list[tuple[int, int]] = []
-    with Index(repository, tmp_path / "index", lambda *progress: done.append(progress)):
-        assert done[-1] == (1, 1)
+    repository = tree(tmp_path / "r", {"c.py": SOURCES[0], "d.py": "def fresh(): pass\n"})
+    everything(repository, tmp_path / "index", lambda *progress: done.append(progress))
+    assert done[-1] == (1, 1)
 
 
 def test_what_is_vendored_or_generated_is_read_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -190,6 +184,19 @@ def test_what_is_vendored_or_generated_is_read_last(tmp_path: Path, monkeypatch:
     assert read == ["own/c.py", "z.py", "build/a.py", "vendor/b.py"]
 
 
+def test_processes_and_several_at_once_and_no_folder_give_the_same_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Each of several has a connection of its own; SQLite's locks between them are those between processes."""
+    repository = tree(tmp_path / "r", {f"m{n}.py": f"def function_{n}(): return {n}\n" for n in range(60)})
+    alone = everything(repository, None)
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(lambda _: everything(repository, tmp_path / "index"), range(3))) == [alone] * 3
+    monkeypatch.setattr("fusesearch.localizers.ranker.workers.SMALL_BYTES", 0)
+    assert everything(repository, None) == alone
+    (tmp_path / "file").write_text("")
+    assert everything(repository, tmp_path / "file" / "index") == alone  # a temporary folder, where this one cannot be
+    assert everything(Repository(write(tmp_path / "empty", {"README": ""})), tmp_path / "index") == {}
+
+
 def test_a_file_of_the_same_size_and_time_is_read_again_if_it_changed_just_now(tmp_path: Path):
     repository = tree(tmp_path / "r", {"a.py": "def one(): pass\n"})
     everything(repository, tmp_path / "index")
@@ -197,13 +204,6 @@ def test_a_file_of_the_same_size_and_time_is_read_again_if_it_changed_just_now(t
     (tmp_path / "r/a.py").write_text("def two(): pass\n")
     os.utime(tmp_path / "r/a.py", ns=(status.st_atime_ns, status.st_mtime_ns))
     assert [span.name for span in everything(repository, tmp_path / "index")["a.py"][2]] == ["two"]
-
-
-def test_many_files_are_analysed_by_processes_with_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    repository = tree(tmp_path / "r", {f"m{n}.py": f"def function_{n}(): return {n}\n" for n in range(40)})
-    alone = everything(repository, None)
-    monkeypatch.setattr("fusesearch.localizers.ranker.workers.SMALL_BYTES", 0)
-    assert everything(repository, None) == alone
 
 
 def test_an_index_that_is_damaged_or_of_another_version_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -217,21 +217,6 @@ def test_an_index_that_is_damaged_or_of_another_version_is_replaced(tmp_path: Pa
         path.write_bytes(stored)
         assert everything(repository, path.parent) == everything(repository, path.parent) == expected
         assert sqlite3.connect(path).execute("PRAGMA user_version").fetchone() == (index_module.VERSION,)
-
-
-def test_without_a_folder_that_can_be_written_a_temporary_one_serves(tmp_path: Path):
-    repository = tree(tmp_path / "r", {"a.py": SOURCES[0]})
-    (tmp_path / "file").write_text("")
-    assert list(everything(repository, tmp_path / "file" / "index")) == ["a.py"]
-    assert everything(Repository(write(tmp_path / "empty", {"README": ""})), tmp_path / "index") == {}
-
-
-def test_several_at_once_share_an_index(tmp_path: Path):
-    """Each has a connection of its own; SQLite's locks between them are those between processes."""
-    repository = tree(tmp_path / "r", {f"m{n}.py": f"def function_{n}(): return {n}\n" for n in range(60)})
-    with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda _: everything(repository, tmp_path / "index"), range(3)))
-    assert found[0] == found[1] == found[2] == everything(repository, None)
 
 
 def test_above_its_limit_the_index_loses_what_was_not_used_for_longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -287,7 +272,7 @@ async def test_an_index_that_nobody_waits_for_stops_and_keeps_what_it_has(tmp_pa
 
     def work() -> None:
         try:
-            everything_at(repository, tmp_path / "cache", progress)
+            everything(repository, tmp_path / "cache", progress)
         finally:
             ended.set()
 
@@ -301,7 +286,7 @@ async def test_an_index_that_nobody_waits_for_stops_and_keeps_what_it_has(tmp_pa
     _, alive = psutil.wait_procs(filter(is_worker, psutil.Process().children()), 10)  # a killed one may take a moment to end
     assert not alive
     told.clear()
-    everything_at(repository, tmp_path / "cache", lambda done, total: told.append((done, total)))
+    everything(repository, tmp_path / "cache", lambda done, total: told.append((done, total)))
     assert told[0] == (0, 55)
 
 
@@ -309,8 +294,3 @@ def is_worker(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
         return "ranker.workers" in " ".join(process.cmdline())
     return False
-
-
-def everything_at(repository: Repository, folder: Path, progress: Callable[[int, int], None]) -> None:
-    with Index(repository, folder, progress) as index:
-        list(index.facts(index.paths))
