@@ -46,7 +46,6 @@ class Stage:
         retried: whether it meets the world (endpoints, processes, disks), so that what fails there is tried again.
         divided: whether other processes and machines can do parts of it (:mod:`tasks.running.parts`).
         gpu: whether it uses a GPU if the machine has one.
-        shows: outputs that people look at: they are shown in Prefect and kept in MLflow.
         counts: rows that are left after it, for the dashboard.
     """
 
@@ -64,7 +63,6 @@ class Stage:
     retried: bool = False
     divided: bool = False
     gpu: bool = False
-    shows: tuple[str, ...] = ()
     counts: tuple[Count, ...] = ()
 
     @property
@@ -138,7 +136,6 @@ _ROWS = (
         files=_mined,
         retried=True,
         divided=True,
-        shows=("table",),
         counts=(Count("pairs", "mined pairs"),),
     ),
     Stage(
@@ -155,7 +152,6 @@ _ROWS = (
         params=("filter",),
         code=("fusesearch/core/presets.py",),  # the rules that params.yaml leaves to the preset
         divided=True,
-        shows=("drops",),
         counts=(Count("instances", "filter: instances kept"),),
     ),
     Stage(
@@ -172,7 +168,6 @@ _ROWS = (
         },
         params=("split", "data_seed"),
         files=lambda params: [*params.split.benchmarks, *params.split.without],
-        shows=("card",),
         counts=(
             Count("sft_instances", "split: for imitation (sft)"),
             Count("rl_instances", "split: for reinforcement (rl)"),
@@ -203,7 +198,6 @@ _ROWS = (
             "plane": "data/selected/plane.csv",
         },
         params=("select", "agent.history_scope"),
-        shows=("drops", "plane"),
         counts=(Count("selected", "select: trajectories kept", "trajectories"),),
     ),
     Stage(
@@ -215,7 +209,6 @@ _ROWS = (
         params=("sft", "model", "agent", "tools", "seed"),
         retried=True,
         gpu=True,
-        shows=("checkpoint",),
     ),
     Stage(
         name="grpo",
@@ -229,7 +222,6 @@ _ROWS = (
         localizers=_ranking,
         retried=True,
         gpu=True,
-        shows=("checkpoint",),
     ),
     Stage(
         name="evaluate",
@@ -273,7 +265,6 @@ _ROWS = (
             "candidates": "artifacts/report/candidates.csv",
         },
         params=tuple(Params.model_fields),  # it shows their digest
-        shows=("markdown", "html"),
     ),
 )
 

@@ -66,6 +66,10 @@ class Basket {
 }
 """,
     "web/cart.test.js": "test('total', () => {\n  expect(total([1])).toBe(2);\n});\n",
+    "ts/trolley.ts": "import { rateOf } from './rate';\nexport class Trolley {\n"
+    "  weigh(): number { return this.heap() + rateOf(this); }\n  heap(): number { return 0; }\n}\n",
+    "ts/rate.ts": "export function rateOf(trolley: Trolley): number { return 1; }\n",
+    "ts/push.ts": "export function push(trolley: Trolley) { return trolley.weigh(); }\n",
     "go/cart.go": """\
 package shop
 type Cart struct { prices []int }
@@ -151,6 +155,7 @@ x.shop.Cart.add | shop/cart.py:5 Base.add | | |
 RATE | shop/cart.py:1 RATE, web/cart.js:1 RATE | shop/cart.py:19 taxed, web/cart.js:3 taxed | |
 Basket#sum() | web/cart.js:5 Basket.sum | | web/cart.js:2 total |
 web/cart.js::total | web/cart.js:2 total | web/cart.js:5 Basket.sum | web/cart.js:3 taxed | web/cart.test.js:2
+Trolley.weigh | ts/trolley.ts:3 Trolley.weigh | ts/push.ts:1 push | ts/trolley.ts:4 Trolley.heap, ts/rate.ts:1 rateOf |
 Cart.Total | go/cart.go:3 Cart.Total | go/pay.go:4 Pay | go/cart.go:4 Taxed | go/cart_test.go:5 TestTotal
 rust/src/lib.rs::Cart::total | rust/src/lib.rs:3 Cart.total | rust/src/lib.rs:6 pay | rust/src/lib.rs:5 taxed |
 java/Cart.java::Cart.clear | | | |
