@@ -60,8 +60,8 @@ def read_step(text: str) -> Step:
 
 def read_conclusion(text: str) -> list[Suspect]:
     """The locations in the last reply, in rank order."""
-    data = _object(text, "bug_locations", "potential_bug_locations")
-    return _each((data or {}).get("bug_locations") or (data or {}).get("potential_bug_locations"), _read_suspect)
+    data = _object(text, "bug_locations", "potential_bug_locations") or {}
+    return _each(data.get("bug_locations") or data.get("potential_bug_locations"), _read_suspect)
 
 
 def read_names(text: str) -> list[Suspect]:

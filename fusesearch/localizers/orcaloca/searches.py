@@ -66,7 +66,8 @@ class Searches:
         elif len(nodes) == 1:
             self._add_node(page, nodes[0])
         elif nodes:
-            self._add_several(page, nodes)
+            page.add(f"{len(nodes)} are meant by this; search for one of them with its file:")
+            self.listing.add_ids(page, nodes, MAX_LISTED)
         return page
 
     def outlined(self, node: str) -> bool:
@@ -128,13 +129,6 @@ class Searches:
         outlined = self.outlined(node)
         page.add(f"{self.graph.type_of(node)} {shown_node(node)}, lines {start}-{end}{', outline' if outlined else ''}")
         self.listing.add(page, node, outlined)
-
-    def _add_several(self, page: Page, nodes: list[str]) -> None:
-        page.add(f"{len(nodes)} are meant by this; search for one of them with its file:")
-        for node in nodes[:MAX_LISTED]:
-            page.add(f"{self.graph.type_of(node)} {shown_node(node)}", path_of(node))
-        if len(nodes) > MAX_LISTED:
-            page.add(f"({MAX_LISTED} of {len(nodes)})")
 
     def _add_tree(self, page: Page, folder: str, depth: int) -> None:
         pending = [(folder, 0)]
