@@ -48,6 +48,7 @@ lint: env ## ruff, mypy, and dvc.yaml against the table of stages
 	$(BIN)/mypy
 
 reproduce: env ## the whole pipeline: dvc repro, from mining to the report
+	$(BIN)/python -m tasks.running.forecast
 	$(BIN)/dvc repro
 	@echo "Report: artifacts/report/report.html. Runs: make serve"
 

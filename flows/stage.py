@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
-from prefect.artifacts import create_markdown_artifact
+from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 from prefect.client.orchestration import get_client
 from prefect.exceptions import ObjectNotFound
 from prefect.logging import get_run_logger
@@ -17,9 +18,9 @@ from prefect.states import Crashed
 from flows.limits import limits_of, occupied
 from flows.progress import StageProgress
 from fusesearch.core.config import load_params
-from fusesearch.core.errors import AGAIN, DataError
+from fusesearch.core.errors import AGAIN, AlreadyRunning, DataError
 from fusesearch.core.overrides import flatten
-from fusesearch.core.storage import read_json, write_json
+from fusesearch.core.storage import read_json, read_text, write_json
 from fusesearch.evaluation.names import check_names
 from tasks.code import write_code
 from tasks.running.deps import check_files
@@ -45,8 +46,9 @@ def running(node: Node) -> Iterator[Job]:
     write_code(load_params(), [stage.name])  # DVC records what is there at the end
     scratch = progress_dir(node.name, values, *node.deps(params))
     with alone(node.name, scratch), occupied(limits_of(stage, params)):
-        _mark_crashed(scratch)
+        _left(scratch)
         write_json(scratch / "runs.json", {"prefect": flow_run.id or ""})  # before anything else can fail
+        _close_others(node.name, scratch)
         reproduction = None if node.id else reproduction_record(params)
         if reproduction:
             write_record(reproduction)
@@ -95,19 +97,37 @@ def _outputs(node: Node) -> dict[str, str]:
     return {path.as_posix(): "" for path in made if path == repos} | digests(path for path in made if path != repos)
 
 
-def _mark_crashed(scratch: Path) -> None:
+def _left(scratch: Path) -> None:
     """Mark the run in Prefect of a process that was killed or failed here as crashed."""
-    flow_run = read_json(scratch / "runs.json")["prefect"] if (scratch / "runs.json").exists() else ""
+    path = scratch / "runs.json"
+    if path.exists():
+        _mark_crashed(read_json(path)["prefect"])
+
+
+def _close_others(name: str, scratch: Path) -> None:
+    """Close the runs that killed processes of this stage left at other inputs: nobody will continue them."""
+    for path in scratch.parent.glob(f"{name}-*/runs.json"):
+        if path.parent == scratch or path.parent.name.rpartition("-")[0] != name:
+            continue
+        with suppress(AlreadyRunning), alone(name, path.parent):
+            _left(path.parent)
+
+
+def _mark_crashed(flow_run: str) -> None:
     if not flow_run:
         return
-    with get_client(sync_client=True) as client, suppress(ObjectNotFound):
-        left = client.read_flow_run(UUID(flow_run))
+    with get_client(sync_client=True) as client:
+        try:
+            left = client.read_flow_run(UUID(flow_run))
+        except ObjectNotFound:
+            return
         if left.state is not None and left.state.is_running():
             client.set_flow_run_state(left.id, Crashed(message="its process was killed; a later run went on"), force=True)
 
 
 def show(job: Job, run_id: str) -> None:
-    """Show the figures of a finished job, whose run in MLflow is ``run_id``, or "". A failure is only a warning."""
+    """Create the artifacts of a finished job, whose run in MLflow is ``run_id``, or "". A failure is only a warning."""
+    stage, key = job.stage, job.stage.name.replace("_", "-")
     try:
         figures = flatten(job.metrics).items()
         rows = [f"| {name} | {f'{value:.4g}' if isinstance(value, float) else value} |" for name, value in figures]
@@ -115,9 +135,37 @@ def show(job: Job, run_id: str) -> None:
         if run_id:
             link = f"[The run in MLflow]({run_page(run_id)})"
         page = "\n".join([link, "", "| figure | value |", "|---|---|", *rows])
-        create_markdown_artifact(page, key=f"{job.stage.name}-metrics", description=f"Figures of {job.node.name}")
+        create_markdown_artifact(page, key=f"{key}-metrics", description=f"Figures of {job.node.name}")
+        for name in stage.shows:
+            _show_output(job.output(name), f"{key}-{name.replace('_', '-')}", f"{name} of {job.node.name}")
     except Exception as error:
         get_run_logger().warning("the results could not be shown in Prefect: %s", error)
+
+
+def _show_output(path: Path, key: str, description: str) -> None:
+    page = next(iter(sorted(path.glob("*.md"))), None) if path.is_dir() else path
+    if page is not None and page.suffix == ".md":
+        create_markdown_artifact(read_text(page), key=key, description=description)
+    elif path.suffix == ".json":
+        for name, rows in _tables(read_json(path)).items():
+            create_table_artifact(table=rows, key=f"{key}-{name}".rstrip("-"), description=f"{description} {name}".rstrip())
+    elif path.suffix != ".csv":
+        create_link_artifact(path.resolve().as_uri(), key=key, link_text=description)
+
+
+def _tables(value: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The tables in a JSON file: counts by rule form one table, and so does each mapping or list of rows inside it."""
+    if all(isinstance(count, int) for count in value.values()):
+        return {"": [{"rule": rule, "count": count} for rule, count in value.items()]}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name, rows in value.items():
+        if isinstance(rows, Mapping) and all(isinstance(row, Mapping) for row in rows.values()):
+            found[name] = [{name: key, **row} for key, row in rows.items()]
+        elif isinstance(rows, Mapping):
+            found[name] = [{"rule": rule, "count": count} for rule, count in rows.items()]
+        elif isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows):
+            found[name] = rows
+    return {name: rows for name, rows in found.items() if rows}
 
 
 def run_page(run_id: str) -> str:

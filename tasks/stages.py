@@ -46,6 +46,7 @@ class Stage:
         retried: whether it meets the world (endpoints, processes, disks), so that what fails there is tried again.
         divided: whether other processes and machines can do parts of it (:mod:`tasks.running.parts`).
         gpu: whether it uses a GPU if the machine has one.
+        shows: outputs that people look at: they are shown in Prefect and kept in MLflow.
         counts: rows that are left after it, for the dashboard.
     """
 
@@ -63,6 +64,7 @@ class Stage:
     retried: bool = False
     divided: bool = False
     gpu: bool = False
+    shows: tuple[str, ...] = ()
     counts: tuple[Count, ...] = ()
 
     @property
@@ -136,6 +138,7 @@ _ROWS = (
         files=_mined,
         retried=True,
         divided=True,
+        shows=("table",),
         counts=(Count("pairs", "mined pairs"),),
     ),
     Stage(
@@ -152,6 +155,7 @@ _ROWS = (
         params=("filter",),
         code=("fusesearch/core/presets.py",),  # the rules that params.yaml leaves to the preset
         divided=True,
+        shows=("drops",),
         counts=(Count("instances", "filter: instances kept"),),
     ),
     Stage(
@@ -168,6 +172,7 @@ _ROWS = (
         },
         params=("split", "data_seed"),
         files=lambda params: [*params.split.benchmarks, *params.split.without],
+        shows=("card",),
         counts=(
             Count("sft_instances", "split: for imitation (sft)"),
             Count("rl_instances", "split: for reinforcement (rl)"),
@@ -198,6 +203,7 @@ _ROWS = (
             "plane": "data/selected/plane.csv",
         },
         params=("select", "agent.history_scope"),
+        shows=("drops", "plane"),
         counts=(Count("selected", "select: trajectories kept", "trajectories"),),
     ),
     Stage(
@@ -209,6 +215,7 @@ _ROWS = (
         params=("sft", "model", "agent", "tools", "seed"),
         retried=True,
         gpu=True,
+        shows=("checkpoint",),
     ),
     Stage(
         name="grpo",
@@ -222,6 +229,7 @@ _ROWS = (
         localizers=_ranking,
         retried=True,
         gpu=True,
+        shows=("checkpoint",),
     ),
     Stage(
         name="evaluate",
@@ -265,6 +273,7 @@ _ROWS = (
             "candidates": "artifacts/report/candidates.csv",
         },
         params=tuple(Params.model_fields),  # it shows their digest
+        shows=("markdown", "html"),
     ),
 )
 

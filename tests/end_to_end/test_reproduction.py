@@ -62,6 +62,7 @@ def test_every_artifact_is_there_and_nothing_unfinished(project):
 
 def test_a_second_run_finds_nothing_to_do(project):
     assert project.run("dvc", "repro").stdout.count("didn't change, skipping") == len(STAGES)
+    assert "Nothing to run" in project.run("tasks.running.forecast").stdout
 
 
 def test_dvc_shows_metrics_and_plots(project):

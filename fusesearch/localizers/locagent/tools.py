@@ -39,7 +39,7 @@ class GraphTools:
 
     repository: Repository
     limits: Tools
-    cache: Path | None = None
+    cache: Path
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """Run one call. A model's fault is a result with ``error``. Raises :class:`RepositoryError` without a graph."""

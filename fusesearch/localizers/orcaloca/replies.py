@@ -89,9 +89,7 @@ def read_action(data: Any) -> Action | None:
     arguments = {key: _text(value, MAX_TEXT) for key, value in (given or {}).items() if isinstance(key, str)}
     if any(not arguments.get(key) for key in ARGUMENTS[name][0]):
         return None
-    return Action.of(
-        name, **{key: value for key, value in arguments.items() if key in (*ARGUMENTS[name][0], *ARGUMENTS[name][1])}
-    )
+    return Action.of(name, **arguments)
 
 
 def _read_suspect(data: Any) -> Suspect | None:

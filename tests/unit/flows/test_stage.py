@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
+from filelock import FileLock
 from prefect.states import Running
 
 from flows import stage
@@ -100,15 +101,18 @@ class Prefect:
         self.crashed.append(run_id.int)
 
 
-def test_a_run_marks_that_of_a_killed_process_as_crashed(project, monkeypatch):
+def test_a_run_closes_the_runs_of_killed_processes_of_its_stage(project, monkeypatch):
     prefect = Prefect()
     monkeypatch.setattr(stage, "get_client", lambda **_: prefect)
     with pytest.raises(ZeroDivisionError):
         run(lambda: 1 / 0)
     (own,) = Path(".fusesearch/progress").glob("select-*")
-    write_json(own / "runs.json", {"prefect": str(UUID(int=1))})
-    run()
-    assert prefect.crashed == [1]
+    killed, working, node = (own.with_name(f"select-{end}") for end in ("0" * 16, "1" * 16, "5821e0b3-0123456789abcdef"))
+    for number, folder in enumerate((own, killed, working, node), 1):
+        write_json(folder / "runs.json", {"prefect": str(UUID(int=number))})
+    with FileLock(working / ".lock"):
+        run()
+    assert prefect.crashed == [1, 2]
 
 
 def test_the_address_of_a_run_holds_no_password(monkeypatch):
@@ -121,7 +125,7 @@ def test_the_address_of_a_run_holds_no_password(monkeypatch):
 def test_a_run_that_is_not_recorded_yet_says_how_to_record_it(monkeypatch):
     pages = []
     monkeypatch.setattr(stages, "create_markdown_artifact", lambda page, **_: pages.append(page))
-    stage = SimpleNamespace(name="select")
+    stage = SimpleNamespace(name="select", shows=(), counts=())
     stages.show(SimpleNamespace(stage=stage, node=stage, metrics={"selected": 3}), "")
     assert "`python -m flows track`" in pages[0]
     assert "| selected | 3 |" in pages[0]

@@ -30,6 +30,7 @@ def faults_of(stage):
     for name in stage.inputs:
         if not (name.partition(".")[0] in earlier if name in MAIN else (ROOT / name).exists()):
             yield f"{stage.name}: no input {name}"
+    yield from (f"{stage.name}: shows {name}, which it does not make" for name in set(stage.shows) - set(stage.outputs))
     if not callable(stage.function()):
         yield f"{stage.name}: {stage.run} is no function"
 

@@ -76,13 +76,6 @@ def test_a_record_says_the_same_after_it_was_written(tmp_path, monkeypatch):
     assert not is_unchanged(path, done.outputs[path.as_posix()])
 
 
-def test_a_record_has_processor_seconds_and_the_processors_name():
-    done = RunRecord(stage="sft").complete({}, {})
-    assert done.cpu_seconds > 0
-    assert done.processor
-    assert RunRecord.model_validate(done.model_dump(mode="json")) == done
-
-
 @pytest.mark.parametrize(
     ("path", "dirty"),
     [
