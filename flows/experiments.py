@@ -34,7 +34,7 @@ from tasks.experiments.dvc_file import write_dvc_files
 from tasks.experiments.mlflow_runs import track_experiment
 from tasks.experiments.outcome import outcomes
 from tasks.experiments.results import write_overview, write_results
-from tasks.experiments.schedule import LOGS, ExperimentTask, end_of, experiments_lock, pending_tasks, workers_for
+from tasks.experiments.schedule import LOGS, ExperimentTask, experiments_lock, pending_tasks, workers_for
 from tasks.experiments.spec import load_experiment
 from tasks.running.dvc_command import PATIENCE, Busy, is_busy, reason, repro, up_to_date
 from tasks.running.dvc_command import RETRY_SECONDS as BUSY_SECONDS
@@ -136,7 +136,7 @@ def _run_node(row: ExperimentTask, environment: Mapping[str, str], stopped: Even
         child.end(process, GRACE_SECONDS, signal.SIGINT)
     if stopped.is_set():
         raise CancelledRun
-    printed = end_of(row.log)
+    printed = row.log.read_text(encoding="utf-8", errors="replace")
     if process.returncode and is_busy(printed):
         if task_run.run_count == 1:
             get_run_logger().info("%s waits: a deployment or `dvc repro` runs it, or reads its output", row.name)
