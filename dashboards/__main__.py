@@ -21,7 +21,7 @@ SETTINGS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the command line and serve."""
+    """Become the Streamlit server of the app; it reads the project in the current folder."""
     parser = argparse.ArgumentParser(
         prog="python -m dashboards", description="Serve the dashboard of the project in the current folder."
     )
@@ -30,15 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--port", type=int, default=8501, help="default 8501")
     asked = parser.parse_args(arguments)
-    serve(asked.address, asked.port)
-
-
-def serve(address: str, port: int) -> None:
-    """Become the Streamlit server of the app; it reads the project in the current folder."""
-    options = {**SETTINGS, "server.address": address, "server.port": str(port)}
+    options = {**SETTINGS, "server.address": asked.address, "server.port": str(asked.port)}
     flags = [f"--{name}={value}" for name, value in options.items()]
     app = str(Path(__file__).with_name("app.py"))
-    print(f"Dashboard: http://{address}:{port} (Ctrl-C ends it)", flush=True)
+    print(f"Dashboard: http://{asked.address}:{asked.port} (Ctrl-C ends it)", flush=True)
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", app, *flags])  # noqa: S606
 
 

@@ -48,11 +48,6 @@ def _newest(read: Callable[[Path], Any], path: Path, changed: int, size: int) ->
     return read(path)
 
 
-def experiments(root: Path) -> list[str]:
-    """Experiments that have a file of their own, by name."""
-    return experiment_names(root / EXPERIMENTS)
-
-
 def results_of(root: Path, name: str) -> Results:
     """The results of one experiment. Raises :class:`ArtifactError` without any, saying what to run."""
     path = root / EXPERIMENTS / name / RESULTS
@@ -64,7 +59,7 @@ def results_of(root: Path, name: str) -> Results:
 def finished(root: Path) -> dict[str, Results]:
     """All results that can be read, by name."""
     found = {}
-    for name in experiments(root):
+    for name in experiment_names(root / EXPERIMENTS):
         try:
             found[name] = results_of(root, name)
         except FusesearchError:

@@ -17,7 +17,6 @@ from typing import Annotated, Any
 
 import httpx
 from prefect import flow, task
-from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.exceptions import CancelledRun
@@ -31,13 +30,11 @@ from flows.server import prefect_server
 from fusesearch.core import child
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
-from fusesearch.core.storage import read_text
-from fusesearch.reporting.experiment.results import PAGE
 from tasks.experiments.dvc_file import write_dvc_files
 from tasks.experiments.mlflow_runs import track_experiment
 from tasks.experiments.outcome import outcomes
 from tasks.experiments.results import write_overview, write_results
-from tasks.experiments.schedule import LOGS, ExperimentTask, end_of, experiments_lock, pending_tasks, workers_for
+from tasks.experiments.schedule import LOGS, ExperimentTask, experiments_lock, pending_tasks, workers_for
 from tasks.experiments.spec import load_experiment
 from tasks.running.dvc_command import PATIENCE, Busy, is_busy, reason, repro, up_to_date
 from tasks.running.dvc_command import RETRY_SECONDS as BUSY_SECONDS
@@ -69,9 +66,7 @@ def run_experiments(names: Sequence[str], seeds: Sequence[int] | None, workers: 
 
 
 @flow(name="experiment", flow_run_name=lambda: ", ".join(flow_run.parameters["names"]), log_prints=True)
-def experiment(
-    names: list[str], seeds: list[int] | None = None, workers: Annotated[int, Field(ge=1)] | None = None, dry_run: bool = False
-) -> None:
+def experiment(names: list[str], seeds: list[int] | None = None, workers: Annotated[int, Field(ge=1)] | None = None) -> None:
     """Run the nodes that experiments lack, then write their results and the page over all experiments.
 
     Only one such flow runs in a working copy. A flow that a deployment started waits for an earlier one to end.
@@ -80,15 +75,10 @@ def experiment(
         names: Folders of the experiments.
         seeds: Seeds to run; empty: all.
         workers: Nodes to run at once; empty: two if cores and memory allow it.
-        dry_run: Only list in the log what would run.
     """
     with experiments_lock(wait=bool(deployment.id)):
         pending, total = pending_tasks([load_experiment(name) for name in names], seeds)
         print(f"{len(pending)} of {total} to run")
-        if dry_run:
-            for row in pending:
-                print(f"{row.name}: {'; '.join(row.users)}")
-            return
         if pending:
             write_dvc_files()
             run_tasks(pending, workers or workers_for(load_params()))
@@ -146,7 +136,7 @@ def _run_node(row: ExperimentTask, environment: Mapping[str, str], stopped: Even
         child.end(process, GRACE_SECONDS, signal.SIGINT)
     if stopped.is_set():
         raise CancelledRun
-    printed = end_of(row.log)
+    printed = row.log.read_text(encoding="utf-8", errors="replace")
     if process.returncode and is_busy(printed):
         if task_run.run_count == 1:
             get_run_logger().info("%s waits: a deployment or `dvc repro` runs it, or reads its output", row.name)
@@ -162,10 +152,7 @@ def _may_run_again(task: object, run: TaskRun, state: State[Any]) -> bool:
 
 
 def _write_results(name: str) -> None:
-    """Write the results of an experiment over its finished runs, and record them in MLflow and Prefect."""
+    """Write the results of an experiment over its finished runs, and record them in MLflow."""
     spec = load_experiment(name)
     runs = outcomes(spec, up_to_date())
     track_experiment(spec, runs, write_results(spec, runs), load_params())
-    create_markdown_artifact(
-        read_text(spec.folder / PAGE), key=f"results-{name.replace('_', '-')}", description=f"Experiment {name}"
-    )

@@ -21,8 +21,6 @@ from flows.limits import has_gpu
 from flows.retries import RETRIED
 from fusesearch.core.child import end_with_parent
 from fusesearch.core.cores import cores
-from fusesearch.core.errors import ConfigError
-from fusesearch.core.installation import how_to_install
 from tasks.running.node import Job
 from tasks.running.parts import Part, done, join, parts_of
 
@@ -42,22 +40,15 @@ def do(job: Job, part: Part, root: str) -> Any:
 
 
 def fan_out(job: Job) -> None:
-    """Let workers fill the journals of a stage, if there are any; what they leave out is left to the stage.
-
-    Raises :class:`ConfigError` when a cluster is named and Ray is not installed.
-    """
+    """Let workers fill the journals of a stage, if there are any; what they leave out is left to the stage."""
     gpu = job.stage.gpu and has_gpu()
     if address := os.environ.get("FUSESEARCH_RAY", ""):
-        try:
-            from prefect_ray import RayTaskRunner
-            from prefect_ray.context import remote_options
-        except ModuleNotFoundError:
-            raise ConfigError(f"FUSESEARCH_RAY is set and Ray is not installed: {how_to_install('ray')}, or unset it") from None
+        import prefect_ray.context  # of the extra [ray]
+
         path = os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))  # workers find this project
-        environment = {"env_vars": {"PYTHONPATH": path, "DO_NOT_TRACK": "true"}}
-        with remote_options(num_gpus=int(gpu)):
-            runner = RayTaskRunner(address=address, init_kwargs={"runtime_env": environment})
-            _spread(job, parts_of(job, CLUSTER_PARTS), runner)
+        options = {"runtime_env": {"env_vars": {"PYTHONPATH": path, "DO_NOT_TRACK": "true"}}}
+        with prefect_ray.context.remote_options(num_gpus=int(gpu)):
+            _spread(job, parts_of(job, CLUSTER_PARTS), prefect_ray.RayTaskRunner(address, init_kwargs=options))
     elif job.stage.name in LEAST and cores() > 1 and not gpu:
         parts = parts_of(job, cores())
         if sum(len(part.keys) for part in parts) >= LEAST[job.stage.name]:

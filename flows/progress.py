@@ -1,8 +1,7 @@
-"""Progress of a stage where people look: a bar on the terminal, a progress artifact in the Prefect UI, else log lines."""
+"""Progress of a stage where people look: a progress artifact in the Prefect UI, and lines in the log."""
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from contextvars import copy_context
@@ -12,9 +11,6 @@ from uuid import UUID
 
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
 UPDATE_SECONDS = 2.0
 LOG_SECONDS = 30.0
@@ -35,30 +31,22 @@ class StageProgress:
         self._stopping = threading.Event()
         # in the caller's context, which holds the address of the server
         self._thread = threading.Thread(target=copy_context().run, args=(self._follow,), name=f"progress-{stage}", daemon=True)
-        self._bar = _bar() if sys.stderr.isatty() else None
-        self._task = self._bar.add_task(stage, total=None) if self._bar else None
         self._logged = (time.monotonic(), -1)
 
     def __call__(self, done: int, total: int) -> None:
         """Note how far the stage is."""
         self.done, self.total = done, total
-        if self._bar and self._task is not None:
-            self._bar.update(self._task, completed=done, total=total)
 
     def __enter__(self) -> StageProgress:
         self._logger = get_run_logger()
         key = f"{self.stage.replace('_', '-')}-progress"
         self._artifact = cast(UUID, create_progress_artifact(0.0, key=key, description=self.stage))
-        if self._bar:
-            self._bar.start()
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stopping.set()
         self._thread.join(timeout=30)
-        if self._bar:
-            self._bar.stop()
         self._push(100.0 if kind is None else self.percent)
 
     @property
@@ -84,11 +72,6 @@ class StageProgress:
 
     def _log(self) -> None:
         last, shown = self._logged
-        if self._bar is None and self.done != shown and time.monotonic() - last >= LOG_SECONDS:
+        if self.done != shown and time.monotonic() - last >= LOG_SECONDS:
             self._logged = (time.monotonic(), self.done)
             self._logger.info("%s: %d of %d", self.stage, self.done, self.total)
-
-
-def _bar() -> Bar:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    return Bar(*columns, console=Console(stderr=True))

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> None:
 
     def prepare() -> Callable[[], object]:
         if not arguments or arguments[0].startswith("-"):
-            raise ConfigError(f"usage: python -m flows.run STAGE [--node ...]; stages are {', '.join(STAGES)}")
+            raise ConfigError(f"usage: python -m flows.run STAGE [--node=ID]; stages are {', '.join(STAGES)}")
         node = parse_node(stage_named(arguments[0]).name, arguments[1:])
         return partial(stage_flow(STAGES[node.stage]), node)
 

@@ -1,11 +1,10 @@
 """The project's own Prefect server, started in the background by the first command that needs it.
 
-``python -m flows.server start|stop|status``. The server outlives the command that started it, so that the stages of one
+``python -m flows.server [start|stop]``. The server outlives the command that started it, so that the stages of one
 ``dvc repro`` share it and its pages stay up. ``.fusesearch/prefect.json`` has its address and process, and its log is beside it.
 If ``PREFECT_API_URL`` (environment or Prefect profile) names another server, flows use that server instead.
 
-``prefect server start --background`` (3.7) does not serve here: it closes the server's output, so the log is lost, and the server
-stays in the terminal's process group, so Ctrl-C on a stage ends it.
+``prefect server start --background`` (3.7) does not serve here: it loses the server's log, and Ctrl-C on a stage ends the server.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import httpx
 import psutil
 from filelock import FileLock
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from fusesearch.core.errors import ArtifactError, FusesearchError, TrackingUnavailable
 from fusesearch.core.storage import read_json, write_json
@@ -44,29 +43,16 @@ def prefect_server() -> Iterator[str]:
 
     Raises :class:`TrackingUnavailable` if no server answers.
     """
-    from prefect.settings import PREFECT_API_URL, temporary_settings
+    url = PREFECT_API_URL.value()
+    if not url:
+        url = f"{ensure()}/api"
+    elif not 200 <= _status(f"{url.rstrip('/')}/health", seconds=10) < 500:  # "sign in" is an answer: Prefect's client can
+        from tasks.tracking.store import without_passwords
 
-    if url := named_server():
-        if not 200 <= _status(f"{url.rstrip('/')}/health", seconds=10) < 500:  # "sign in" is an answer: Prefect's client can
-            from tasks.tracking.store import without_passwords
-
-            address = without_passwords(url)
-            raise TrackingUnavailable(
-                f"the Prefect server at {address} does not answer: start it, or unset PREFECT_API_URL to use a local one"
-            )
-        yield url
-        return
-    url = f"{ensure()}/api"
+        address = without_passwords(url)
+        raise TrackingUnavailable(f"no Prefect server at {address}: start it, or unset PREFECT_API_URL to use a local one")
     with temporary_settings(updates={PREFECT_API_URL: url}):
         yield url
-
-
-def named_server() -> str | None:
-    """The server that the user chose instead of the project's own."""
-    from prefect.settings import PREFECT_API_URL
-
-    url, own = PREFECT_API_URL.value(), _running()
-    return None if url and own and url.rstrip("/") == f"{own['url']}/api" else url
 
 
 def ensure() -> str:
@@ -75,10 +61,12 @@ def ensure() -> str:
     Raises :class:`TrackingUnavailable` if it ended, or did not answer in time.
     """
     with _alone():
-        url = str((_running() or _start())["url"])
+        if not _process():
+            _start()
         end = time.monotonic() + START_SECONDS
+        url = str(read_json(RECORD)["url"])
         while _status(f"{url}/api/health") != 200:
-            if not _running():
+            if not _process():
                 raise TrackingUnavailable(f"the Prefect server ended: see {LOG}")
             if time.monotonic() > end:
                 raise TrackingUnavailable(f"the Prefect server did not answer within {START_SECONDS:g} s: see {LOG}")
@@ -86,25 +74,16 @@ def ensure() -> str:
         return url
 
 
-def running() -> str | None:
-    """The address of the project's server if it answers."""
-    own = _running()
-    return str(own["url"]) if own and _status(f"{own['url']}/api/health") == 200 else None
-
-
 def stop() -> bool:
     """Stop the project's server. False if none was running."""
     with _alone():
-        own = _running()
+        process = _process()
+        if process:
+            os.killpg(process.pid, signal.SIGTERM)
+            if psutil.wait_procs([process], timeout=STOP_SECONDS)[1]:
+                os.killpg(process.pid, signal.SIGKILL)
         RECORD.unlink(missing_ok=True)
-        if own:
-            os.killpg(own["pid"], signal.SIGTERM)
-            with suppress(psutil.NoSuchProcess):
-                try:
-                    psutil.Process(own["pid"]).wait(timeout=STOP_SECONDS)
-                except psutil.TimeoutExpired:
-                    os.killpg(own["pid"], signal.SIGKILL)
-        return bool(own)
+        return bool(process)
 
 
 def _alone() -> FileLock:
@@ -113,7 +92,7 @@ def _alone() -> FileLock:
     return FileLock(STATE / "prefect.lock")
 
 
-def _start() -> dict[str, Any]:
+def _start() -> None:
     port = _free_port()
     url = f"http://127.0.0.1:{port}"
     settings = {
@@ -128,18 +107,15 @@ def _start() -> dict[str, Any]:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env={**os.environ, **settings}
         )
-    record = {"pid": process.pid, "url": url}
-    write_json(RECORD, record)
-    return record
+    write_json(RECORD, {"pid": process.pid, "url": url})
 
 
-def _running() -> dict[str, Any] | None:
+def _process() -> psutil.Process | None:
     """The recorded process if it runs and is a Prefect server: process ids are reused."""
     with suppress(ArtifactError, psutil.Error, KeyError):
-        record: dict[str, Any] = read_json(RECORD)
-        process = psutil.Process(record["pid"])
+        process = psutil.Process(read_json(RECORD)["pid"])
         if process.status() != psutil.STATUS_ZOMBIE and {"prefect", "server"} <= set(process.cmdline()):
-            return record
+            return process
     return None
 
 
@@ -161,20 +137,18 @@ def _free_port() -> int:
     raise TrackingUnavailable("no free port on 127.0.0.1")
 
 
-def main(action: str = "status") -> None:
-    """Run ``start``, ``stop`` or ``status``; ``start`` and ``status`` print the address of the API."""
-    if action == "start":
-        print(named_server() or f"{ensure()}/api")
-    elif action == "stop":
+def main(action: str = "start") -> None:
+    """Start the server unless it runs and print the address of its API, or ``stop`` it."""
+    if action == "stop":
         print("stopped" if stop() else "was not running")
-    else:
-        url = running()
-        print(named_server() or (f"{url}/api" if url else "not running"))
+        return
+    with prefect_server() as url:
+        print(url)
 
 
 if __name__ == "__main__":
     parser = ArgumentParser(prog="python -m flows.server", description=__doc__)
-    parser.add_argument("action", nargs="?", choices=["start", "stop", "status"], default="status")
+    parser.add_argument("action", nargs="?", choices=["start", "stop"], default="start")
     try:
         main(parser.parse_args().action)
     except FusesearchError as error:

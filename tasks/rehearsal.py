@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,30 +41,28 @@ CUTS = Path("experiments/rehearsal.yaml")
 
 @dataclass(frozen=True)
 class Step:
-    """The model or a stage: why it failed, or "", and what it had less of than the profile asks, as ``key before -> now``."""
+    """The model or a stage, and why it failed, or ""."""
 
     name: str
     seconds: float
     error: str
-    note: str
 
 
-def rehearse(params: Params, tokenizer: Path | None, root: Path, on_step: Callable[[str], None]) -> Iterator[Step]:
-    """Rehearse a profile in ``root/.fusesearch/rehearsals/<profile>``, which is emptied first. Ends after a step that failed.
+def rehearse(params: Params, tokenizer: Path | None, root: Path) -> Iterator[Step]:
+    """Rehearse a profile in ``root/.fusesearch/rehearsals/<profile>``, which is emptied first. Ends after a stage that failed.
 
     Args:
         params: the profile.
         tokenizer: a folder with its tokenizer and chat template; None: that of the checkpoint on this machine, else nano's.
         root: the checkout.
-        on_step: is called with a step's name when it begins.
 
     Raises:
         ConfigError: the sizes of the model are not known.
         DataError: the folder of the tokenizer holds none.
     """
-    source = tokenizer or folder_of(params.model.base, root)
     if tokenizer and not (tokenizer / "tokenizer.json").is_file():
         raise DataError(f"{tokenizer} holds no tokenizer (no tokenizer.json)")
+    source = tokenizer or folder_of(params.model.base, root)
     if source is None or not (source / "tokenizer.json").is_file():
         source = root / BASE
     config, cut = config_of(params.model.base, root), cut_down(params, root)
@@ -77,17 +75,13 @@ def rehearse(params: Params, tokenizer: Path | None, root: Path, on_step: Callab
     (folder / "experiments").symlink_to((root / "experiments").absolute())
     if (root / ".venv-vllm").is_dir():
         (folder / ".venv-vllm").symlink_to((root / ".venv-vllm").absolute())
-    on_step("model")
     started = time.perf_counter()
     make_model(config, source, folder / MODEL, params.seed)
-    yield Step("model", time.perf_counter() - started, "", f"tokenizer and chat template of {source}")
-    for name, stage in STAGES.items():
-        on_step(name)
+    yield Step("model", time.perf_counter() - started, "")
+    for name in STAGES:
         started = time.perf_counter()
         error = _run(name, folder)
-        before, now = stage.values(params), stage.values(cut)
-        changes = [f"{key} {_short(before[key])} -> {_short(value)}" for key, value in now.items() if before[key] != value]
-        yield Step(name, time.perf_counter() - started, error, "; ".join(changes))
+        yield Step(name, time.perf_counter() - started, error)
         if error:
             return
 
@@ -109,11 +103,6 @@ def cut_down(params: Params, root: Path) -> Params:
     if params.grpo.group % min(params.grpo.micro_batch, params.grpo.group):
         changes["grpo.micro_batch"] = params.grpo.group
     return override(params, changes, "rehearsal")
-
-
-def _short(value: Any) -> str:
-    text = "none" if value is None else str(value)
-    return text if len(text) <= 30 else f"{text[:27]}..."
 
 
 def _run(stage: str, folder: Path) -> str:

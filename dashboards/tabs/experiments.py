@@ -1,4 +1,4 @@
-"""Experiments: what each asked, what came out beside the paper's numbers, and two of them side by side."""
+"""Experiments: what each asked, and what came out beside the paper's numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fusesearch.reporting.experiment.figures import draw as figures_of
 from fusesearch.reporting.experiment.pages import page as page_of
 from fusesearch.reporting.experiment.results import RESULTS, read_results
 from fusesearch.reporting.page import Section
-from tasks.experiments.spec import load_experiment
+from tasks.experiments.spec import experiment_names, load_experiment
 from tasks.running.places import EXPERIMENTS, experiment_files
 from tasks.stages import TRAINED
 
@@ -25,25 +25,22 @@ INTRODUCTION = (
     "Each experiment changes params of the main pipeline and trains its arms again for several seeds; intervals are over "
     "instances and seeds, tests are paired and corrected. The paper's figures are those of its own models and benchmark."
 )
-SIDE_BY_SIDE = 2
 
 
 def page(root: Path) -> None:
-    """All experiments in a table, and those that the side bar asks for, side by side."""
-    known, finished = read.experiments(root), list(read.finished(root))[:SIDE_BY_SIDE]
+    """All experiments in a table, and the page of the one that the side bar asks for."""
+    known = experiment_names(root / EXPERIMENTS)
     if not known:
         st.warning("This project has no experiment: `experiments/*/experiment.yaml` is missing")
         return
-    chosen = st.sidebar.multiselect(
-        "Side by side", known, finished, max_selections=SIDE_BY_SIDE, key="chosen", bind="query-params"
-    )
+    usual = next(map(known.index, read.finished(root)), 0)
+    chosen = st.sidebar.selectbox("Experiment", known, usual, key="chosen", bind="query-params")
     draw.words(INTRODUCTION)
     rows = [_overview(root, name) for name in known]
     draw.table(["Experiment", "Question", "Arms", "Seeds", "Came out"], rows, "All experiments")
-    for place, name in zip(st.columns(max(1, len(chosen))), chosen, strict=False):
-        with place, noted():
-            title = read.results_of(root, name).title
-            draw.frame(read.cached(root / EXPERIMENTS / name / RESULTS, f"results-{name}", _html), title)
+    with noted():
+        title = read.results_of(root, chosen).title
+        draw.frame(read.cached(root / EXPERIMENTS / chosen / RESULTS, f"results-{chosen}", _html), title)
 
 
 def _overview(root: Path, name: str) -> list[str]:

@@ -102,7 +102,7 @@ class Machine:
 
 def params_of(length: int, lora: int = 0, grpo: dict[str, Any] | None = None) -> Params:
     """Params of one row a pass of ``length`` tokens, with changes of ``grpo``."""
-    common = {"micro_batch": 1, "learning_rate": 1e-6, "optimizer": "adamw", "lora": {"rank": lora}}
+    common = {"micro_batch": 1, "learning_rate": 1e-6, "lora": {"rank": lora}}
     return parse_params(
         {
             "model": {"base": "random", "dtype": "bfloat16"},

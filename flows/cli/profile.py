@@ -69,8 +69,8 @@ def rehearse(
 ) -> None:
     """Run every stage of a profile on a small random model of its architecture, on the CPU, in minutes.
 
-    The profile's own settings, lengths and chat template; a few instances. Everything lies in
-    `.fusesearch/rehearsals/NAME`, which is emptied first. Each line of the table says what was less than the profile asks.
+    The profile's own settings, lengths and chat template; a few instances (`experiments/rehearsal.yaml` says what is less).
+    Everything lies in `.fusesearch/rehearsals/NAME`, which is emptied first.
 
     ```
     python -m flows profile rehearse small
@@ -79,8 +79,8 @@ def rehearse(
     from tasks.rehearsal import FOLDER, rehearse
 
     root = Path.cwd()
-    for step in rehearse(load_profile(name, root), tokenizer, root, lambda step: typer.echo(f"{step} ...", err=True)):
-        typer.echo(f"{'failed' if step.error else 'ok    '}  {step.name:<10}  {step.seconds:6.1f} s  {step.note}".rstrip())
+    for step in rehearse(load_profile(name, root), tokenizer, root):
+        typer.echo(f"{'failed' if step.error else 'ok    '}  {step.name:<10}  {step.seconds:6.1f} s")
         if step.error:
             raise DataError(f"{name}: {step.name}: {step.error} (all it printed: {FOLDER / name / step.name}.log)")
     typer.echo(f"All stages of {name} ran to their end.")

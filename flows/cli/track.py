@@ -12,7 +12,6 @@ def track(
     folders: Annotated[
         list[Path] | None, typer.Argument(help="Folders that `fusesearch evaluate` wrote, to record as well.", metavar="DIR")
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Also check recorded runs, and fill in what is missing.")] = False,
 ) -> None:
     """Record finished runs in MLflow that are not recorded yet.
 
@@ -31,11 +30,6 @@ def track(
     MLFLOW_TRACKING_URI=https://mlflow.example.org python -m flows track
     ```
     """
-    import sys
-
-    from rich.console import Console
-    from rich.progress import track as bar
-
     from fusesearch.core.errors import FusesearchError
     from tasks.running.record import RUNS, records, write_record
     from tasks.tracking.grids import grid_records
@@ -50,10 +44,10 @@ def track(
         typer.echo(f"no runs in {RUNS}: run a stage or an experiment, or name a folder of results")
         return
     made, failed = 0, 0
-    for record in bar(found, "runs", console=Console(stderr=True), disable=not sys.stderr.isatty()):
+    for record in found:
         try:
             with locked_client(uri) as client:
-                projection = Projection(client, again)
+                projection = Projection(client)
                 if not projection.is_recorded(record):
                     projection.track(record)
                     made += 1

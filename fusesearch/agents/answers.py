@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from fusesearch.agents.parsing import MAX_ENTRIES, MAX_LINE_CHARS, parse_location, visible
+from fusesearch.agents.parsing import BULLET, MAX_ENTRIES, MAX_LINE_CHARS, parse_location, visible
 from fusesearch.core.schema import Answer, Expected
 from fusesearch.core.text import encodable
 
@@ -35,7 +35,7 @@ def parse_values(text: str) -> Answer:
     number, heading = starts[-1]
     section = [heading["rest"] or "", *lines[number + 1 :]]
     filled = [line.strip()[:MAX_LINE_CHARS] for line in section if line.strip()]
-    entries = [line[match.end() :] for line in filled if (match := _BULLET.match(line))] or filled[:1]
+    entries = [line[match.end() :] for line in filled if (match := BULLET.match(line))] or filled[:1]
     values = dict.fromkeys(filter(None, map(_plain, entries[:MAX_ENTRIES])))
     return Answer(values=list(values), text=encodable("\n".join(section).strip()[:MAX_TEXT_CHARS]))
 
@@ -96,5 +96,4 @@ def _plain(entry: str) -> str:
 
 
 _HEADING = re.compile(r"(?:#{1,6}\s*|\*\*|(?=answer\s*:))(?:final\s+)?answer\b[\s*]*(?::[\s*]*(?P<rest>.*))?$", re.IGNORECASE)
-_BULLET = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
 _CODE = re.compile(r"`+([^`]+)`+$")

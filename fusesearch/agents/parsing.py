@@ -244,7 +244,7 @@ def _heading(line: str) -> tuple[str, str] | None:
 
 def _entry(line: str, strict: bool) -> Location | None:
     """The location on a line, or None. ``strict`` accepts only lines that start with a path under ``/repo``."""
-    bullet = _BULLET.match(line)
+    bullet = BULLET.match(line)
     body = line[bullet.end() :] if bullet else line
     token, rest, fence = _token(body.lstrip("* "))
     rooted = token == ROOT or token.startswith(f"{ROOT}/")
@@ -316,7 +316,7 @@ def _distinct(locations: list[Location]) -> list[Location]:
 _MARKS = "#*_. \t"
 _TITLE = re.compile(r"[#*_:\-\s\d.)]*(?:(locations\s+to\s+modify)|related\s+contexts?)(?![^\W_])", re.IGNORECASE)
 _OPENING_MARKS = re.compile(r"\s*(?:[*_]+(?=\s|$))?\s*")
-_BULLET = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
+BULLET = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
 _EXTENSION = re.compile(r"\w\.[A-Za-z]\w{0,7}$")
 _WORDS = re.compile(r"[^\W\d][\w$. -]*(?<! )")
 """A name with blanks, such as Kotlin's in backticks."""

@@ -35,8 +35,3 @@ class Caches:
     def index(self) -> Path:
         """The ranker's index."""
         return self.folder / "index"
-
-    @property
-    def vectors(self) -> Path:
-        """Vectors of functions."""
-        return self.folder / "vectors"

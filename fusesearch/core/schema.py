@@ -147,7 +147,7 @@ class Turn(Record):
     There is one observation per call, in the order of the calls; only the last turn of an errored trajectory may lack
     them. ``notice`` is the line about remaining turns that the model was shown below the last observation. ``prompt`` is
     what a localizer's own step asked before this turn (:mod:`fusesearch.localizers.prompting`); the loop asks nothing. ``extra``
-    is what a server sent beside the message, such as its reasoning, and what the localizer ``swerank`` says of a reply.
+    is what a server sent beside the message, such as its reasoning.
     """
 
     text: str

@@ -27,16 +27,20 @@ MAX_ROW_BYTES = 64 << 20
 BOM = b"\xef\xbb\xbf"  # which some editors put before the first line
 
 
-class ReleasedRow(BaseModel):
-    """Base of the rows that others release: ignores other columns and does not convert types."""
+class _Located(BaseModel):
+    """A line of either file: files and functions of one instance. Other columns are ignored, and types not converted."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
+    instance_id: str
+    files: list[str] = Field(default_factory=list)
+    functions: list[str] = Field(default_factory=list)
 
-R = TypeVar("R", bound=BaseModel)
+
+L = TypeVar("L", bound=_Located)
 
 
-def json_lines(path: Path, model: type[R]) -> Iterator[R]:
+def json_lines(path: Path, model: type[L]) -> Iterator[L]:
     """Rows of a JSON-lines file, read line by line."""
     try:
         with path.open("rb") as handle:
@@ -46,27 +50,13 @@ def json_lines(path: Path, model: type[R]) -> Iterator[R]:
                 if len(line) > MAX_ROW_BYTES:
                     raise DataError(f"{path}:{number}: the line is longer than {MAX_ROW_BYTES:,} bytes")
                 if line.strip():
-                    yield _checked(f"{path}:{number}", line.removeprefix(BOM), model)
+                    try:
+                        row = model.model_validate_json(line.removeprefix(BOM))
+                    except ValidationError as error:
+                        raise DataError(f"{path}:{number}: {first_fault(error)}") from None
+                    yield row
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
-
-
-def _checked(where: str, row: bytes, model: type[R]) -> R:
-    try:
-        return model.model_validate_json(row)
-    except ValidationError as error:
-        raise DataError(f"{where}: {first_fault(error)}") from None
-
-
-class _Located(ReleasedRow):
-    """A line of either file: files and functions of one instance. Other columns are ignored."""
-
-    instance_id: str
-    files: list[str] = Field(default_factory=list)
-    functions: list[str] = Field(default_factory=list)
-
-
-L = TypeVar("L", bound=_Located)
 
 
 class Prediction(_Located):

@@ -94,14 +94,12 @@ LOCALIZERS = {
         "functions retrieved by an encoder, reranked in windows by the model (SweRank section 4)",
         pre_search=False,
         needs=_ENCODER,
-        options=("query_prefix",),
     ),
     "swerank-embed": Entry(
         "fusesearch.localizers.swerank:SweRankEmbedLocalizer",
         "the encoder alone: functions by the cosine of issue and code",
         asks_model=False,
         needs=_ENCODER,
-        options=("query_prefix",),
     ),
     "bm25": Entry(
         "fusesearch.localizers.bm25:Bm25Localizer",

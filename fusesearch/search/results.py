@@ -57,6 +57,19 @@ def fitting(rows: Sequence[Hit], chars: int) -> int:
     return len(rows)
 
 
+def excerpt(path: str, heading: str, lines: Sequence[tuple[int, str]], chars: int, more: str) -> Outcome:
+    """Numbered lines of a file below a heading, as many as fit and at least one; ``more`` says how many others there are."""
+    shown: list[str] = []
+    remaining = chars - len(heading) - 80
+    for _, line in lines:
+        remaining -= len(line) + 1
+        if remaining < 0 and shown:
+            break
+        shown.append(line)
+    notice = [more.format(len(lines) - len(shown))] if len(shown) < len(lines) else []
+    return Outcome("\n".join([heading, *shown, *notice]), [f"{path}:{number}" for number, _ in lines[: len(shown)]])
+
+
 def cut(line: str, chars: int) -> str:
     """A line of a file, without control characters and trailing blanks, cut to ``chars`` with a mark."""
     line = line[: 8 * chars].rstrip() if len(line) > 8 * chars else line.rstrip()

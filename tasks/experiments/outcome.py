@@ -36,12 +36,9 @@ def outcomes(experiment: Experiment, current: Container[str], seeds: Iterable[in
     ``current`` holds the names of up-to-date nodes. Raises :class:`ArtifactError` for a file of scores that cannot be read.
     """
     read: dict[Path, list[Score]] = {}
-    return [_outcome(row, read) for row in plan(experiment, load_params(), seeds) if is_finished(row, current)]
-
-
-def is_finished(row: ArmPlan, current: Container[str]) -> bool:
-    """Whether the arm was evaluated with the seed, and nothing it builds on has changed since."""
-    return all(node.name in current for node in row.nodes.values())
+    planned = plan(experiment, load_params(), seeds)
+    # evaluated with the seed, and nothing it builds on has changed since
+    return [_outcome(row, read) for row in planned if all(node.name in current for node in row.nodes.values())]
 
 
 def scores_digest(runs: Sequence[ArmRun]) -> str:

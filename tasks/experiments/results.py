@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fusesearch.core.errors import ArtifactError
 from fusesearch.core.storage import write_csv, write_json, write_text
 from fusesearch.reporting.curves import over_seeds, read_curve
 from fusesearch.reporting.experiment.figures import check_figures, draw
@@ -34,14 +33,14 @@ from tasks.stages import TRAINED
 def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path | None = None, root: Path = Path()) -> Results:
     """Measure the given runs, and write the results to ``folder`` (default: beside the experiment's YAML).
 
-    The results name missing runs. Unchanged results keep the revision they were first written at. ``root`` is the project's.
-    Raises :class:`ArtifactError` without any run, :class:`ConfigError` for an unknown metric, figure or row of the paper's table.
+    The results name missing runs. ``root`` is the project's. Raises :class:`ArtifactError` without any run,
+    :class:`ConfigError` for an unknown metric, figure or row of the paper's table.
     """
     out, files = folder or root / experiment.folder, root / experiment_files(experiment.name)
     check_figures(experiment.figures)
     ordered = sorted(runs, key=lambda run: (run.arm, run.seed))
     curves = _curves(experiment, ordered)
-    results = _unchanged(measured(experiment, ordered, root), out)
+    results = measured(experiment, ordered, root)
     shutil.rmtree(files, ignore_errors=True)
     write_csv(files / "curves.csv", curves)
     for figure in draw(experiment.figures, results, curves):
@@ -67,13 +66,3 @@ def _curves(experiment: Experiment, runs: Sequence[ArmRun]) -> list[dict[str, An
             logged = [read_curve(run.curves[stage]) for run in own if stage in run.curves]
             rows += [{"arm": arm, "stage": stage, **row} for row in over_seeds(logged)]
     return rows
-
-
-def _unchanged(results: Results, out: Path) -> Results:
-    """``results``, with the revisions of the results in ``out`` if nothing else differs."""
-    try:
-        old = read_results(out)
-    except ArtifactError:
-        return results
-    known = results.model_copy(update={"revision": old.revision, "dvc_revision": old.dvc_revision})
-    return known if known == old else results

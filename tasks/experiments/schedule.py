@@ -26,9 +26,6 @@ from tasks.running.places import STATE
 from tasks.stages import STAGES
 
 LOGS = STATE / "experiments"
-LOG_BYTES = 20_000
-"""How much of the end of a log is read."""
-
 TASK_BYTES = 3_000_000_000
 """Memory of one task besides its model: PyTorch, the trainer, a batch of nano's episodes."""
 
@@ -161,10 +158,3 @@ def workers_for(params: Params) -> int:
     weights = sum(path.stat().st_size for path in base.rglob("*") if path.is_file())
     needed = TASK_BYTES + 16 * weights
     return max(1, min(2, os.cpu_count() or 1, psutil.virtual_memory().available // needed))
-
-
-def end_of(log: Path) -> str:
-    """The last lines of a log."""
-    with log.open("rb") as handle:
-        handle.seek(max(0, log.stat().st_size - LOG_BYTES))
-        return handle.read().decode("utf-8", errors="replace")

@@ -52,20 +52,12 @@ def _claim(
     pooled: Difference | None,
 ) -> ClaimResult:
     verdict = _verdict(claim, row, p)
-    given = claim.model_dump()
+    sentence = _sentence(experiment, claim, row, p, verdict, pooled)
+    found = ClaimResult(**claim.model_dump(), verdict=verdict, sentence=sentence, p=_p(claim, row), p_holm=p)
     if row is None:
-        return ClaimResult(**given, verdict=verdict, sentence=_sentence(experiment, claim, None, None, verdict, None))
-    return ClaimResult(
-        **given,
-        verdict=verdict,
-        sentence=_sentence(experiment, claim, row, p, verdict, pooled),
-        estimate=row.estimate,
-        low=row.low,
-        high=row.high,
-        p=_p(claim, row),
-        p_holm=p,
-        paper_difference=row.paper,
-    )
+        return found
+    numbers = {"estimate": row.estimate, "low": row.low, "high": row.high, "paper_difference": row.paper}
+    return found.model_copy(update=numbers)
 
 
 def _verdict(claim: Claim, row: Difference | None, p: float | None) -> Verdict:

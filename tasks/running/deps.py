@@ -7,7 +7,6 @@ The first stage, ``code``, always runs and writes what the others depend on of t
 from __future__ import annotations
 
 import sys
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,7 @@ CODE = {
 def check_files(stage: Stage, params: Params) -> None:
     """Raise :class:`ConfigError` if the params have a stage read a file or folder that ``dvc.yaml`` does not list."""
     try:
-        deps = _parsed(read_text(DVC_YAML))["stages"][stage.name]["deps"]
+        deps = yaml.safe_load(read_text(DVC_YAML))["stages"][stage.name]["deps"]
     except (yaml.YAMLError, TypeError, KeyError) as error:
         raise ConfigError(f"{DVC_YAML} is damaged ({error}): run `{WRITE}`") from None
     for path in map(MAIN.input, stage.reads(params)):
@@ -48,11 +47,6 @@ def check_files(stage: Stage, params: Params) -> None:
                 f"{DVC_YAML} does not have {path} among the deps of {stage.name}, so DVC would not see it change: "
                 f"run `{WRITE}`, then this command again"
             )
-
-
-@lru_cache(maxsize=4)
-def _parsed(text: str) -> Any:
-    return yaml.safe_load(text)
 
 
 def render(root: Path = Path()) -> str:

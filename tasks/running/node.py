@@ -7,11 +7,10 @@ builds on. It keeps its files in a folder of its own (:mod:`tasks.running.places
 from __future__ import annotations
 
 import re
-from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import yaml
 from pydantic import Field
@@ -126,12 +125,10 @@ class Job:
 
 
 def parse_node(stage: str, arguments: Sequence[str]) -> Node:
-    """The node that a stage's command line names. Raises :class:`ConfigError` for one that is wrong; ends after ``--help``."""
-    line = _CommandLine(f"flows.run {stage}", description=f"Run the stage {stage} as its Prefect flow.", allow_abbrev=False)
-    line.add_argument("--node", default="", metavar="ID", help="a run with params and files of its own, in artifacts/nodes/ID")
-    return read_node(stage, line.parse_args(arguments).node)
-
-
-class _CommandLine(ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"{message} (see --help)")
+    """The node that ``--node=ID`` on a stage's command line names. Raises :class:`ConfigError` for anything else."""
+    if not arguments:
+        return Node(stage=stage)
+    option, _, name = arguments[0].partition("=")
+    if option != "--node" or not name or arguments[1:]:
+        raise ConfigError(f"usage: python -m flows.run {stage} [--node=ID], a run with params and files of its own in {NODES}/ID")
+    return read_node(stage, name)

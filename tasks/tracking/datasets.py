@@ -1,12 +1,9 @@
-"""Datasets as inputs of a run: file, digest, schema and purpose."""
+"""Datasets as inputs of a run: file, digest and purpose."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from tasks.running.record import path_digest
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -19,36 +16,15 @@ CONTEXTS = {"sft": "training", "rl": "training", "validation": "validation"}
 
 
 def dataset_input(path: Path, digest: str, stage: str) -> DatasetInput:
-    """The input that MLflow logs for a path, with rows and columns if it is a table that has not changed since."""
+    """The input that MLflow logs for a path."""
     from mlflow.data import sources
     from mlflow.data.meta_dataset import MetaDataset
     from mlflow.entities import Dataset, DatasetInput, InputTag
-    from mlflow.types import ColSpec, Schema
-    from mlflow.types.schema import TensorSpec
 
-    is_table = path.suffix in (".parquet", ".jsonl") and path.is_file() and path_digest(path) == digest
-    rows, names = _table(path) if is_table else (None, [])
-    columns: list[ColSpec | TensorSpec] = [ColSpec("string", name) for name in names]
     source = vars(sources)["LocalArtifactDatasetSource"](path.as_posix())  # MLflow makes this class when it is imported
-    schema = Schema(columns) if columns else None
-    dataset = MetaDataset(source, name=path.as_posix(), digest=digest, schema=schema)  # type: ignore[abstract]  # MLflow's typing
-    described: dict[str, Any] = dataset.to_dict() | ({} if rows is None else {"profile": json.dumps({"num_rows": rows})})
+    dataset = MetaDataset(source, name=path.as_posix(), digest=digest)  # type: ignore[abstract]  # MLflow's typing
     context = CONTEXTS.get(path.stem, stage) if path.suffix == ".parquet" else stage
-    return DatasetInput(Dataset(**described), [InputTag("mlflow.data.context", context)])
-
-
-def _table(path: Path) -> tuple[int | None, list[str]]:
-    """Rows and columns of a Parquet file, or rows of JSON lines, without reading them into memory."""
-    if path.suffix == ".jsonl":
-        with path.open("rb") as handle:
-            return sum(1 for line in handle if line.strip()), []
-    import polars as pl
-
-    try:
-        frame = pl.scan_parquet(path)
-        return int(frame.select(pl.len()).collect().item()), frame.collect_schema().names()
-    except pl.exceptions.PolarsError:  # not a table: its digest says enough
-        return None, []
+    return DatasetInput(Dataset(**dataset.to_dict()), [InputTag("mlflow.data.context", context)])
 
 
 def register(client: MlflowClient, run_id: str, name: str, checkpoint: Path, tags: dict[str, str], alias: str) -> str:

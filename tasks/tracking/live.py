@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import queue
 import threading
 import time
@@ -12,15 +11,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fusesearch.core.errors import TrackingUnavailable
 from tasks.running.record import RunRecord
-from tasks.stages import TRAINED
 from tasks.tracking.projection import LIVE, Projection, row_points
-from tasks.tracking.store import locked_client, tracking_uri, translated_errors, without_passwords
+from tasks.tracking.store import locked_client, tracking_uri, translated_errors
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-SYSTEM = "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING"
-"""MLflow's environment variable: true or false."""
 PATIENCE = 2.0
 """Seconds that the end of a stage waits for unsent rows."""
 logger = logging.getLogger(__name__)
@@ -63,12 +59,7 @@ class Live:
             with locked_client(uri) as client:
                 run_id, parent = self._open(client)
             with translated_errors(uri):
-                monitor = self._monitor(uri, run_id)
-                try:
-                    status = self._send(client, run_id)
-                finally:
-                    if monitor:
-                        monitor.finish()
+                status = self._send(client, run_id)
                 for ended in filter(None, (run_id, parent) if status else ()):
                     client.set_terminated(ended, status=status)
         except TrackingUnavailable as error:
@@ -103,18 +94,3 @@ class Live:
             metrics = [Metric(name, value, at, step) for name, value in points.items() if step not in known.get(name, ())]
             client.log_batch(run_id, metrics=metrics)
         return ""
-
-    def _monitor(self, uri: str, run_id: str) -> Any:
-        """MLflow's monitor of processor, memory, disk, network and GPU: for training stages, unless :data:`SYSTEM` is set."""
-        wanted = os.environ.get(SYSTEM, "").lower() or str(self.record.stage in TRAINED).lower()
-        if wanted not in ("true", "1"):
-            return None
-        from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
-
-        try:
-            monitor = SystemMetricsMonitor(run_id, resume_logging=True, tracking_uri=uri)
-        except Exception as error:  # such as a container without a network, for which psutil has no data
-            logger.warning("no system metrics: %s", without_passwords(str(error)))
-            return None
-        monitor.start()
-        return monitor

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from fusesearch.core.digests import digest
 from fusesearch.core.errors import FusesearchError
 from fusesearch.core.schema import Score
-from fusesearch.core.storage import read_jsonl, write_jsonl
+from fusesearch.core.storage import read_jsonl
 from fusesearch.evaluation.metrics import aggregate
 from fusesearch.evaluation.results import SCORES
 from fusesearch.reporting.curves import read_curve
@@ -39,11 +37,6 @@ PARAM_CHARS = 6000
 KEPT_SUFFIXES = {".json", ".csv", ".md", ".html", ".png", ".svg"}
 KEPT_BYTES = 20 * 1024**2
 """Tables and pages up to this size are kept with the run."""
-_COLUMNS = (
-    "instance_id", "repo", "run", "f1", "file_f1", "function_f1", "efficiency", "efficiency_call", "redundancy_call", "reward",
-    "turns", "calls", "calls_per_turn", "failed_calls", "tokens_billed", "seconds", "error",
-)  # fmt: skip
-_LISTS = ("predicted_files", "true_files", "predicted_functions", "true_functions")
 logger = logging.getLogger(__name__)
 
 
@@ -73,27 +66,23 @@ class Projection:
 
     Args:
         client: MLflow's client of the store.
-        again: also go through runs that are complete.
     """
 
-    def __init__(self, client: MlflowClient, again: bool = False) -> None:
+    def __init__(self, client: MlflowClient) -> None:
         self.client = client
-        self.again = again
         self._experiments: dict[str, str] = {}
-        self._errors: list[Exception] = []
 
     def track(self, record: RunRecord) -> str:
         """Make or complete the run of a record, and return its id. A deleted run stays deleted.
 
-        A file that the store rejects, perhaps for its size, does not stop the rest; its error is raised at the end.
+        Files come last: one that the store rejects, perhaps for its size, keeps no figure from it.
         """
         from mlflow.entities import RunTag
 
         run = self.open(record)
         run_id = str(run.info.run_id)
-        if self._is_complete(run, record):
+        if _is_complete(run, record):
             return run_id
-        self._errors = []
         parent = run.data.tags.get("mlflow.parentRunId", "")
         end = record.started + record.seconds
         times = {"stage_seconds": record.seconds, "stage_cpu_seconds": record.cpu_seconds}
@@ -112,34 +101,27 @@ class Projection:
                     self._points(run, curve_points(file, prefix), record)
             elif path.name == SCORES:
                 self._evaluated(run, record, path)
-            elif path.name == "checkpoint" and record.kind == "stage":
-                tags = {"stage": record.stage, "seed": str(record.seed), "path": path.as_posix()}
-                tags["digest"] = record.outputs[path.as_posix()]
-                self._attempt(register, self.client, run_id, f"fusesearch-{record.profile}", path, tags, record.stage)
-            if is_kept(path):
-                if path.is_dir():
-                    self._attempt(self.client.log_artifacts, run_id, str(path), path.name)
-                else:
-                    self._attempt(self.client.log_artifact, run_id, str(path))
         if record.current is not None:
             self._mark_current(run, record.current)
         for finished in filter(None, (run_id, parent)):
             self._finish(finished, end)
-        if self._errors:
-            raise self._errors[0]
+        for path in outputs:
+            if path.name == "checkpoint" and record.kind == "stage":
+                tags = {"stage": record.stage, "seed": str(record.seed), "path": path.as_posix()}
+                tags["digest"] = record.outputs[path.as_posix()]
+                register(self.client, run_id, f"fusesearch-{record.profile}", path, tags, record.stage)
+            elif is_kept(path):
+                if path.is_dir():
+                    self.client.log_artifacts(run_id, str(path), path.name)
+                else:
+                    self.client.log_artifact(run_id, str(path))
         self.client.set_tag(run_id, RECORDED, _content_digest(record))
         return run_id
-
-    def _attempt(self, step: Callable[..., Any], *arguments: Any) -> None:
-        try:
-            step(*arguments)
-        except Exception as error:
-            self._errors.append(error)
 
     def is_recorded(self, record: RunRecord) -> bool:
         """Whether the store has everything of a record, or somebody deleted its run."""
         run = self._find(self.experiment(record), KEY, record.key)
-        return run is not None and self._is_complete(run, record)
+        return run is not None and _is_complete(run, record)
 
     def open(self, record: RunRecord) -> Run:
         """The run of a record: its live run, the run with its key, or a new run below its parent."""
@@ -167,17 +149,9 @@ class Projection:
         name = f"{EXPERIMENT}/{part}" if part else EXPERIMENT
         if name not in self._experiments:
             found = self.client.get_experiment_by_name(name)
-            if found and found.lifecycle_stage == "deleted":
-                logger.warning("MLflow's experiment %s was deleted: it is restored, with its runs", name)
-                self.client.restore_experiment(found.experiment_id)
             made = found.experiment_id if found else self.client.create_experiment(name, tags=EXPERIMENT_TAGS)
             self._experiments[name] = str(made)
         return self._experiments[name]
-
-    def _is_complete(self, run: Run, record: RunRecord) -> bool:
-        return run.info.lifecycle_stage == "deleted" or (
-            not self.again and run.data.tags.get(RECORDED) == _content_digest(record)
-        )
 
     def _find(self, experiment: str, tag: str, value: str) -> Run | None:
         from mlflow.entities import ViewType
@@ -229,10 +203,10 @@ class Projection:
 
     def _evaluated(self, run: Run, record: RunRecord, path: Path) -> None:
         """Record every arm of a file of scores: an experiment's arm or a cell on the run itself, others on a child run each."""
-        scores = list(read_jsonl(path, Score))
+        scores, end = list(read_jsonl(path, Score)), record.started + record.seconds
         if record.kind in ("arm", "cell"):
             rows = [row for row in scores if row.arm == record.tags.get("evaluated", row.arm)]
-            self._scored(run, record, rows)
+            self._metrics(run, aggregate(rows), end)
             return
         parent = run.data.tags.get("mlflow.parentRunId") or run.info.run_id
         for arm, rows in by_arm(scores).items():
@@ -241,12 +215,8 @@ class Projection:
             if child is None:
                 tags = {**tags_of(record), "arm": arm, KEY: key}
                 child = self._create(run.info.experiment_id, f"{record.stage}/{arm}", tags, parent, record.started)
-            self._scored(child, record, rows)
-            self._finish(child.info.run_id, record.started + record.seconds)
-
-    def _scored(self, run: Run, record: RunRecord, scores: Sequence[Score]) -> None:
-        self._metrics(run, aggregate(scores), record.started + record.seconds)
-        self._attempt(keep_scores, self.client, run.info.run_id, scores)
+            self._metrics(child, aggregate(rows), end)
+            self._finish(child.info.run_id, end)
 
     def _mark_current(self, run: Run, keys: Sequence[str]) -> None:
         """Tag the runs below an experiment: ``current`` is true for the given keys and false for all others."""
@@ -296,22 +266,10 @@ def is_kept(path: Path) -> bool:
     return not known and sum(child.stat().st_size for child in files) <= KEPT_BYTES
 
 
+def _is_complete(run: Run, record: RunRecord) -> bool:
+    return run.info.lifecycle_stage == "deleted" or run.data.tags.get(RECORDED) == _content_digest(record)
+
+
 def _content_digest(record: RunRecord) -> str:
     """Digest of the fields that a run shows."""
     return digest(record.model_dump(mode="json", exclude={"started", "git_revision", "dirty", "dvc_revision"}))[:32]
-
-
-def keep_scores(client: MlflowClient, run_id: str, scores: Sequence[Score]) -> None:
-    """Keep the scores, and a table of them that MLflow shows and compares across runs.
-
-    ``client.log_table`` does not serve here: it appends to the table that a run already has.
-    """
-    ordered = sorted(scores, key=lambda score: (score.instance_id, score.run))
-    columns: dict[str, list[Any]] = {name: [getattr(row, name) for row in ordered] for name in _COLUMNS}
-    columns |= {name: ["\n".join(getattr(row, name)) for row in ordered] for name in _LISTS}
-    rows = [list(row) for row in zip(*columns.values(), strict=True)]
-    client.log_dict(run_id, {"columns": list(columns), "data": rows}, "instances.json")
-    client.set_tag(run_id, "mlflow.loggedArtifacts", json.dumps([{"path": "instances.json", "type": "table"}]))
-    with TemporaryDirectory() as folder:
-        write_jsonl(Path(folder) / SCORES, scores)
-        client.log_artifact(run_id, str(Path(folder) / SCORES))

@@ -32,7 +32,7 @@ SETTINGS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "60",
 }
 """Set unless the user has set them: by default MLflow retries a server that is away for minutes."""
-_QUIET = ("alembic", "mlflow.store.db.utils", "mlflow.store.workspace", "mlflow.store.model_registry", "mlflow.system_metrics")
+_QUIET = ("alembic", "mlflow.store.db.utils", "mlflow.store.workspace", "mlflow.store.model_registry")
 
 
 def tracking_uri() -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from dashboards.tabs import PAGES
 
 TITLES = {name: page.TITLE for name, page in PAGES.items()}
-FRAMES = {"report": 1, "experiments": 2, "trajectories": 2}
+FRAMES = {"report": 1, "experiments": 1, "trajectories": 2}
 SCREENSHOTS = os.environ.get("SCREENSHOTS")
 
 

@@ -18,7 +18,7 @@ from fusesearch.localizers import swerank
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.registry import make_localizer
 from fusesearch.localizers.searcher import SearchOptions
-from fusesearch.localizers.swerank import UNREADABLE, candidates_of
+from fusesearch.localizers.swerank import candidates_of
 from fusesearch.search.repository import Repository
 from tests.fakes.commands import app
 from tests.fakes.encoder import SIZE, shared_encoder, tiny_encoder
@@ -57,10 +57,10 @@ def instance(issue=ISSUE):
 
 def test_vectors_have_length_one_and_do_not_depend_on_the_other_texts():
     encoder, texts = swerank.encoder_named(shared_encoder()), ["def total(self): return 1", "", "x" * 500, "\ud800 \u0101 \n\t"]
-    found = swerank._embedded(encoder, texts)
+    found = swerank.embedded(encoder, tuple(texts))
     assert (found.shape, found.dtype) == ((4, SIZE), np.float32)
     assert np.linalg.norm(found, axis=1) == pytest.approx(np.ones(4), abs=1e-5)
-    assert np.concatenate([swerank._embedded(encoder, [text]) for text in texts]) == pytest.approx(found, abs=1e-5)
+    assert np.concatenate([swerank.embedded(encoder, (text,)) for text in texts]) == pytest.approx(found, abs=1e-5)
 
 
 @pytest.mark.parametrize("damage", ["modules.json", "model.safetensors", "config.json"])
@@ -118,32 +118,32 @@ async def test_the_model_reorders_windows_from_the_end_to_the_top(repository, tm
     assert first.content.count("`Basket.total` is too low.") == 2
     assert "[1] shop/" in first.content
     assert "'(3)'" in "".join(messages[-1].content for messages in prompts)
-    assert not any(turn.extra for turn in done.turns)
 
 
-async def test_a_reply_that_cannot_be_read_leaves_the_order_and_is_counted(repository, tmp_path):
-    def reply(messages):
-        return "All of them matter." if "/price_1\n" in messages[-1].content else "[1] > [2]"
-
-    localizer = made("swerank", tmp_path, reply)
+@pytest.mark.parametrize("unreadable", ["All of them matter.", Completion(text="", finish_reason="context")])
+async def test_a_reply_that_names_no_candidate_or_never_comes_leaves_the_order(repository, tmp_path, unreadable):
+    localizer = made("swerank", tmp_path, lambda messages: unreadable if "/price_1\n" in messages[-1].content else "[1] > [2]")
     done = await localizer.localize(instance(), repository)
+    assert (done.stop, done.error) == ("answer", None)
     assert done.answer.functions == [name for name, _ in swerank.retrieve(localizer, ISSUE, repository)][:15]
-    unread = [turn for turn in done.turns if turn.extra.get(UNREADABLE)]
-    assert 1 <= len(unread) < len(done.turns)
-    assert all(turn.text == "All of them matter." for turn in unread)
+    assert 1 <= sum(turn.text != "[1] > [2]" for turn in done.turns) < len(done.turns) == 5
 
 
-async def test_a_window_that_does_not_fit_is_asked_for_again_with_half(repository, tmp_path):
+@pytest.mark.parametrize(("count", "windows"), [(1, 1), (5, 1), (6, 1), (10, 1), (11, 2), (12, 2), (16, 3), (100, 19), (120, 19)])
+async def test_the_best_replies_bring_the_best_to_the_top_in_nineteen_windows_of_ten_at_most(tmp_path, count, windows):
+    committed(tmp_path / "tree", {"a.py": "\n".join(f"def f{number:03}(): pass" for number in range(count))})
     sizes = []
 
     def reply(messages):
-        sizes.append(len(messages[-1].content))
-        return Completion(text="", finish_reason="context") if sizes[-1] > 9000 else "[2] > [1]"
+        lines = [line for line in messages[-1].content.splitlines() if "a.py/f" in line]
+        sizes.append(len(lines))
+        return " > ".join(line[: line.index("]") + 1] for line in sorted(lines, key=lambda line: line[-3:]))
 
-    done = await made("swerank", tmp_path, reply, issue_chars=10**6).localize(instance("word " * 30_000), repository)
-    assert (done.stop, done.error, len(done.turns)) == ("answer", None, 10)
-    assert max(sizes) <= 4 * Agent().max_context_tokens
-    assert all(turn.extra.get(UNREADABLE) for turn in done.turns[1::2])
+    localizer, tree = made("swerank", tmp_path, reply), Repository(tmp_path / "tree")
+    retrieved = sorted(name for name, _ in swerank.retrieve(localizer, ISSUE, tree))
+    done = await localizer.localize(instance(), tree)
+    assert (len(sizes), max(sizes)) == (windows, min(count, 10))
+    assert done.answer.functions[:5] == retrieved[:5]
 
 
 async def test_the_issue_is_cut_before_functions_lose_too_much(tmp_path):
@@ -177,23 +177,21 @@ async def test_odd_issues_end_well_and_without_functions_there_is_no_answer_and_
 def embedded(monkeypatch):
     """The texts of each call of the encoder."""
     seen = []
-    embed = swerank._embedded
-    monkeypatch.setattr(swerank, "_embedded", lambda encoder, texts: seen.append(texts) or embed(encoder, texts))
+    encode = SentenceTransformer.encode
+    monkeypatch.setattr(
+        SentenceTransformer, "encode", lambda self, texts, **options: seen.append(texts) or encode(self, texts, **options)
+    )
     return seen
 
 
-async def test_the_vectors_of_a_tree_are_made_once(tmp_path, embedded):
+async def test_a_tree_is_embedded_once_and_the_issue_after_the_encoders_own_prefix(tmp_path, embedded):
     committed(tmp_path / "tree", FILES)
-    for _ in range(2):
-        await made("swerank-embed", tmp_path / "kept").localize(instance(), Repository(tmp_path / "tree"))
-    assert [len(texts) for texts in embedded] == [1, 29, 1, 1, 1]  # which encoder, functions, issue
-
-
-async def test_the_prefix_is_the_encoders_own_or_the_given_one(repository, tmp_path, embedded):
     own = str(tiny_encoder(tmp_path / "encoder", prefix="Find: "))
-    for given, prefix in (({}, "Find: "), ({"query_prefix": ""}, ""), ({"query_prefix": "Query: "}, "Query: ")):
-        await made("swerank-embed", tmp_path, options={"encoder": own, **given}).localize(instance(), repository)
-        assert embedded[-1] == [prefix + ISSUE]
+    for issue in (ISSUE, "other"):
+        found = made("swerank-embed", tmp_path / "kept", options={"encoder": own})
+        await found.localize(instance(issue), Repository(tmp_path / "tree"))
+    assert [len(texts) for texts in embedded] == [29, 1, 1]
+    assert embedded[1:] == [[f"Find: {ISSUE}"], ["Find: other"]]
 
 
 async def test_an_encoder_that_fails_is_an_error_and_no_answer(repository, tmp_path, monkeypatch):

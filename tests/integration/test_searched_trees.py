@@ -24,8 +24,6 @@ KEEPS = {
     "ranker-list": "index",
     "locagent": "graphs",
     "orcaloca": "graphs",
-    "swerank": "vectors",
-    "swerank-embed": "vectors",
 }
 
 

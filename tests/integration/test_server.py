@@ -12,6 +12,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from flows import server
 from fusesearch.core.errors import TrackingUnavailable
 from fusesearch.core.storage import read_json
+from tests.fakes.local_server import LocalServer, by
 
 TOY = """
 import http.server, sys, time
@@ -44,24 +45,22 @@ def pid():
 def test_many_at_once_share_one_server_that_outlives_them_until_stop_ends_it_or_it_is_killed():
     with ThreadPoolExecutor(4) as pool:
         urls = set(pool.map(lambda _: server.ensure(), range(4)))
-    assert urls == {server.running()}
+    assert urls == {read_json(server.RECORD)["url"]}
     first = pid()
     assert server.stop()
     assert not psutil.pid_exists(first) or psutil.Process(first).status() == psutil.STATUS_ZOMBIE
-    assert server.running() is None
     assert not server.stop()
     server.ensure()
     assert pid() != first
     psutil.Process(pid()).kill()
     psutil.Process(pid()).wait()
-    assert server.ensure() == server.running()
+    assert server.ensure() == read_json(server.RECORD)["url"]
 
 
 def test_another_process_with_the_recorded_number_is_left_alone():
     server.STATE.mkdir()
     server.write_json(server.RECORD, {"pid": os.getpid(), "url": "http://127.0.0.1:9"})
     assert not server.stop()
-    assert server.running() is None
 
 
 def test_a_server_that_is_slow_to_answer_is_waited_for_and_not_started_twice():
@@ -83,25 +82,18 @@ def test_a_server_that_ends_names_its_log(monkeypatch):
 
 
 def test_a_server_that_the_user_names_is_asked_and_none_is_started(capsys):
-    with temporary_settings(updates={PREFECT_API_URL: "https://prefect.example.org/api"}):
+    guarded = by(lambda request, _: (401, "sign in"))
+    with LocalServer(guarded) as named, temporary_settings(updates={PREFECT_API_URL: f"{named.address}/api"}):
         server.main("start")
-    assert capsys.readouterr().out == "https://prefect.example.org/api\n"
+    assert capsys.readouterr().out == f"{named.address}/api\n"
     assert not server.RECORD.exists()
 
 
 def test_a_named_server_that_does_not_answer_is_one_line():
     with (
         temporary_settings(updates={PREFECT_API_URL: "http://ann:secret@127.0.0.1:9/api"}),
-        pytest.raises(TrackingUnavailable, match="does not answer: start it, or unset PREFECT_API_URL") as error,
+        pytest.raises(TrackingUnavailable, match="start it, or unset PREFECT_API_URL") as error,
         server.prefect_server(),
     ):
         pass
     assert "secret" not in str(error.value)
-
-
-def test_the_projects_own_server_stays_its_own_where_its_address_is_named():
-    url = server.ensure()
-    with temporary_settings(updates={PREFECT_API_URL: f"{url}/api"}):
-        assert server.named_server() is None
-        with server.prefect_server() as api:
-            assert api == f"{url}/api"

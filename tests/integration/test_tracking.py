@@ -1,6 +1,5 @@
 """What MLflow has of finished runs, on a real SQLite store."""
 
-import json
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,10 +14,15 @@ from fusesearch.core.storage import write_instances, write_jsonl
 from fusesearch.evaluation.metrics import COUNTS, METRICS, aggregate
 from tasks.running.record import RunRecord, digests, reproduction_record, stage_record, write_record
 from tasks.tracking import EXPERIMENT, Live, track, tracking_uri
+from tasks.tracking.projection import RECORDED
 from tasks.tracking.store import locked_client, make_client
-from tests.fakes.git import write
 from tests.fakes.local_server import LocalServer, by
 from tests.fakes.waiting import wait_for
+
+
+@pytest.fixture
+def project(tracked):
+    return tracked
 
 
 def runs(experiment=EXPERIMENT, **tags):
@@ -67,53 +71,61 @@ def snapshot():
     client = make_client(tracking_uri())
     experiments = [row.experiment_id for row in client.search_experiments()]
     found = sorted(client.search_runs(experiments, max_results=1000), key=lambda run: run.info.run_id)
-    names = [(run.info.run_id, name) for run in found for name in run.data.metrics]
-    points = {key: [(row.step, row.value, row.timestamp) for row in client.get_metric_history(*key)] for key in names}
+    points = {
+        (run.info.run_id, name): [
+            (row.step, row.value, row.timestamp) for row in client.get_metric_history(run.info.run_id, name)
+        ]
+        for run in found
+        for name in run.data.metrics
+    }
     versions = [dict(row) for row in client.search_model_versions()]
     return [run.to_dictionary() for run in found], points, versions, [artifacts(run) for run in found]
 
 
-def test_stages_of_a_reproduction_share_one_parent(tracked):
+def test_stages_of_a_reproduction_share_one_parent(project):
     run_stage("mine", values={"mine.workers": 2}, metrics={"pairs": 3, "kinds": {"swap": 1}, "note": "no number", "absent": None})
-    (tracked / "dvc.lock").write_text("schema: '2.0'\nstages: {}\n")  # written by DVC between stages
+    (project / "dvc.lock").write_text("schema: '2.0'\nstages: {}\n")  # written by DVC between stages
     run_stage("filter")
     (parent,) = runs(kind="reproduction")
     children = runs(**{"mlflow.parentRunId": parent.info.run_id})
     assert [run.data.tags["stage"] for run in children] == ["mine", "filter"]
     assert children[0].data.params == {"mine.workers": "2"}
-    figures = {key: value for key, value in children[0].data.metrics.items() if "seconds" not in key}
-    assert figures == {"pairs": 3.0, "kinds.swap": 1.0}
+    assert {key: value for key, value in children[0].data.metrics.items() if "seconds" not in key} == {
+        "pairs": 3.0,
+        "kinds.swap": 1.0,
+    }
     assert parent.data.params["sft.optimizer"] == Params().sft.optimizer
     assert {run.info.status for run in [parent, *children]} == {"FINISHED"}
 
     run_stage("mine", params=Params(seed=1))
-    (tracked / "rows.jsonl").write_text("{}\n{}\n")
+    (project / "rows.jsonl").write_text("{}\n{}\n")
     run_stage("mine", params=Params(seed=1))
     assert len(runs(kind="reproduction")) == 3
 
 
-def test_a_run_says_what_it_was_made_from(tracked):
-    split = tracked / "data/splits/validation.parquet"
+def test_a_run_says_what_it_was_made_from(project):
+    split = project / "data/splits/validation.parquet"
     write_instances(split, [Instance(instance_id="i", repo="o/r", base_commit="c", problem_statement="p", patch="")] * 3)
-    done = run_stage("sft", params=Params(seed=7), inputs=[split, tracked / "rows.jsonl"])
+    done = run_stage("sft", params=Params(seed=7), inputs=[split, project / "rows.jsonl"])
     (made,) = runs(stage="sft")
     tags = made.data.tags
     assert (tags["git.revision"], tags["git.dirty"], tags["profile"], tags["seed"]) == (done.git_revision, "true", "nano", "7")
     assert tags["dvc.revision"] == digests([Path("dvc.lock")])["dvc.lock"]
     found = {Path(row.dataset.name).name: row for row in made.inputs.dataset_inputs}
     assert {name: row.tags[0].value for name, row in found.items()} == {"validation.parquet": "validation", "rows.jsonl": "sft"}
-    table = found["validation.parquet"].dataset
-    assert (json.loads(table.profile), table.source_type) == ({"num_rows": 3}, "local")
-    assert "problem_statement" in table.schema
-    assert found["rows.jsonl"].dataset.digest == digests([tracked / "rows.jsonl"])[str(tracked / "rows.jsonl")]
+    assert found["validation.parquet"].dataset.source_type == "local"
+    assert found["rows.jsonl"].dataset.digest == digests([project / "rows.jsonl"])[str(project / "rows.jsonl")]
 
 
-def test_curves_tables_and_checkpoints_come_from_the_artifacts(tracked):
+def test_curves_tables_and_checkpoints_come_from_the_artifacts(project):
     folder = Path("artifacts/grpo")
     curve(folder / "curve.csv", (1, 0.25), (2, 0.5))
     (folder / "times.csv").write_text("step,train_seconds\n1,3.5\n2,3.25\n")
     checkpoint = folder / "checkpoint"
-    write(folder, {"checkpoint/config.json": "{}", "drops.json": "{}", "weights.bin": "large"})
+    checkpoint.mkdir()
+    (checkpoint / "config.json").write_text("{}")
+    (folder / "drops.json").write_text("{}")
+    (folder / "weights.bin").write_text("large")
     run_stage("grpo", outputs=[folder / name for name in ("curve.csv", "checkpoint", "drops.json", "weights.bin")])
     (made,) = stages()
     assert history(made, "reward") == [(1, 0.25), (2, 0.5)]
@@ -131,7 +143,7 @@ def test_curves_tables_and_checkpoints_come_from_the_artifacts(tracked):
     assert len(client.search_model_versions("name = 'fusesearch-nano'")) == 2
 
 
-def test_a_node_of_an_experiment_has_a_run_of_its_own(tracked):
+def test_a_node_of_an_experiment_has_a_run_of_its_own(project):
     run_stage("sft", params=Params(seed=3), values={"sft.epochs": 2}, node="sft-1a2b3c4d")
     (made,) = stages("fusesearch/nodes")
     tags = made.data.tags
@@ -153,7 +165,7 @@ def evaluated(folder, **arms):
     return folder / "scores.jsonl"
 
 
-def test_every_evaluated_arm_has_its_figures_and_rows(tracked):
+def test_every_evaluated_arm_has_its_figures(project):
     path = evaluated(Path("artifacts/evaluate"), base=[0.0] * 12, sft=[number / 12 for number in range(12)])
     run_stage("evaluate", outputs=[path])
     (parent,) = runs(kind="reproduction")
@@ -164,63 +176,66 @@ def test_every_evaluated_arm_has_its_figures_and_rows(tracked):
     figures = aggregate([score(number, number / 12, "sft") for number in range(12)])
     assert arm.data.metrics == {key: value for key, value in figures.items() if value is not None}
     assert set(arm.data.metrics) <= {*METRICS, *COUNTS}
-    assert artifacts(arm) == {"instances.json", "scores.jsonl"}
 
 
-def test_recording_twice_changes_nothing(tracked):
+def test_recording_twice_changes_nothing(project):
     folder = Path("artifacts/grpo")
     curve(folder / "curve.csv", (1, 0.25), (2, 0.5))
-    write(folder, {"checkpoint/config.json": "{}"})
+    (folder / "checkpoint").mkdir()
+    (folder / "checkpoint/config.json").write_text("{}")
     trained = run_stage("grpo", outputs=[folder / "curve.csv", folder / "checkpoint"], inputs=[Path("rows.jsonl")])
     scored = run_stage("evaluate", outputs=[evaluated(Path("artifacts/evaluate"), base=[0.0, 1.0])], metrics={"loss": 0.5})
     before = snapshot()
     for done in (trained, scored):
         track(done)
     assert snapshot() == before
-    said = CliRunner().invoke(app, ["track", "--again"])  # without the mark that it is there: everything is looked at again
+    client = make_client(tracking_uri())
+    for run in runs():  # without the mark that it is there, everything is looked at again
+        if RECORDED in run.data.tags:
+            client.delete_tag(run.info.run_id, RECORDED)
+    said = CliRunner().invoke(app, ["track"])
     assert (said.exit_code, said.stdout.partition(" recorded")[0]) == (0, "3 of 3 runs")
     runs_after, *after = snapshot()
     assert after == list(before[1:])
     assert [row["data"]["metrics"] for row in runs_after] == [row["data"]["metrics"] for row in before[0]]
 
 
-def test_an_empty_store_is_filled_from_records_and_artifacts(tracked, empty_store, caplog):
+def test_an_empty_store_is_filled_from_records_and_artifacts(project, empty_store, caplog):
     run_stage("evaluate", outputs=[evaluated(Path("artifacts/evaluate"), base=[0.0, 1.0])])
-    stale = write(Path("artifacts/select"), {"drops.json": "{}"}) / "drops.json"
+    stale = Path("artifacts/select/drops.json")
+    stale.parent.mkdir()
+    stale.write_text("{}")
     run_stage("select", outputs=[stale])
     stale.write_text("{ }")  # another run has written it since
     Path("mlflow.db").write_bytes(empty_store.read_bytes())
     said = CliRunner().invoke(app, ["track"])
     assert (said.exit_code, said.stdout) == (0, f"3 of 3 runs recorded in {tracking_uri()}, 0 were there\n")
-    names = {run.info.run_name for run in runs() if run.data.tags["kind"] != "reproduction"}
-    assert names == {"evaluate", "evaluate/base", "select"}
+    assert {run.info.run_name for run in runs() if run.data.tags["kind"] != "reproduction"} == {
+        "evaluate",
+        "evaluate/base",
+        "select",
+    }
     (select,) = runs(stage="select")
     assert artifacts(select) == set()
     assert CliRunner().invoke(app, ["track"]).stdout.startswith("0 of 3 runs recorded")
 
 
-def finished(began, outputs=(), metrics=None):
-    """The end of a stage that began before."""
-    done = began.complete(digests(outputs), metrics or {})
-    write_record(done)
-    track(done)
-
-
-def test_live_points_and_the_curve_make_one_curve(tracked):
+def test_live_points_and_the_curve_make_one_curve(project):
     began = begin("grpo")
     with Live(began) as live:
         live.log({"step": 1, "reward": 0.25, "note": "x"})
         wait_for(lambda: stages() and history(stages()[0], "reward"))
         assert {run.info.status for run in runs()} == {"RUNNING"}
     path = curve(Path("artifacts/grpo/curve.csv"), (1, 0.25), (2, 0.5))
-    finished(began, [path], {"examples": 3})
+    done = began.complete(digests([path]), {"examples": 3})
+    write_record(done)
+    track(done)
     (made,) = stages()
     assert (made.info.status, history(made, "reward")) == ("FINISHED", [(1, 0.25), (2, 0.5)])
     assert made.data.metrics["examples"] == 3.0
-    assert "system/cpu_utilization_percentage" not in made.data.params
 
 
-def test_a_run_killed_half_way_is_completed_and_not_doubled(tracked):
+def test_a_run_killed_half_way_is_completed_and_not_doubled(project):
     began = begin("grpo", inputs=[Path("rows.jsonl")])
     with suppress(DataError), Live(began) as live:
         live.log({"step": 0, "validation/f1": 0.5})
@@ -236,36 +251,28 @@ def test_a_run_killed_half_way_is_completed_and_not_doubled(tracked):
         live.log({"step": 1, "reward": 1.0})
         live.log({"step": 2, "reward": 2.0})
         wait_for(lambda: len(history(stages()[0], "reward")) == 2)
-    finished(again)
+    done = again.complete({}, {})
+    write_record(done)
+    track(done)
     (made,) = stages()
     assert (made.info.status, made.data.tags["resumed"]) == ("FINISHED", "true")
     assert history(made, "reward") == [(1, 1.0), (2, 2.0)]
     assert history(made, "validation/f1") == [(0, 0.5)]
 
 
-def test_system_metrics_are_recorded_where_they_are_switched_on(tracked, monkeypatch):
-    monkeypatch.setenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "true")
-    monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.2")
-    with Live(begin("mine")):
-        wait_for(lambda: stages() and any(name.startswith("system/") for name in stages()[0].data.metrics))
-
-
-def test_a_deleted_experiment_is_restored_and_a_deleted_run_stays_deleted(tracked, caplog):
+def test_a_deleted_run_stays_deleted(project):
     done = run_stage("mine")
-    client = make_client(tracking_uri())
-    client.delete_experiment(client.get_experiment_by_name(EXPERIMENT).experiment_id)
-    run_stage("filter")
-    assert "MLflow's experiment fusesearch was deleted" in caplog.text
-    assert [run.info.status for run in runs(stage="filter")] == ["FINISHED"]
     (mine,) = runs(stage="mine")
-    client.delete_run(mine.info.run_id)
+    make_client(tracking_uri()).delete_run(mine.info.run_id)
     track(done)
     assert runs(stage="mine") == []
 
 
-def test_files_that_the_store_has_no_place_for_keep_nothing_else_from_it(tracked, caplog):
+def test_files_that_the_store_has_no_place_for_keep_nothing_else_from_it(project, caplog):
     make_client(tracking_uri()).create_experiment(EXPERIMENT, artifact_location="mlflow-artifacts:/1")
-    page = write(Path("artifacts/report"), {"report.md": "# Report"}) / "report.md"
+    page = Path("artifacts/report/report.md")
+    page.parent.mkdir(parents=True)
+    page.write_text("# Report")
     run_stage("report", outputs=[page], metrics={"pairs": 3})
     (made,) = runs(stage="report")
     assert (made.info.status, made.data.metrics["pairs"]) == ("FINISHED", 3.0)
@@ -274,7 +281,7 @@ def test_files_that_the_store_has_no_place_for_keep_nothing_else_from_it(tracked
     assert CliRunner().invoke(app, ["track"]).exit_code == 1
 
 
-def test_a_store_that_cannot_be_written_is_one_warning(tracked, monkeypatch, caplog):
+def test_a_store_that_cannot_be_written_is_one_warning(project, monkeypatch, caplog):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:////proc/mlflow.db")
     done = begin("mine")
     with Live(done):
@@ -299,7 +306,10 @@ def arms(folder, values, seeds=(0, 1), nodes=None):
                 outputs=digests([path, curve(folder / f"grpo-{seed:08}/curve.csv", (1, 0.25), (2, 0.5))]),
                 key=f"{arm}{seed}{f1}{node}".replace(" ", ""),
             ))  # fmt: skip
-    folder = write(folder / "results", {"RESULTS.md": "x", "figures/forest.svg": "x"})
+    folder = folder / "results"
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    for name in ("RESULTS.md", "figures/forest.svg"):
+        (folder / name).write_text("x")
     files = digests([folder / "RESULTS.md", folder / "figures"])
     parent = parent.model_copy(update={"current": [row.key for row in made], "outputs": files, "tags": {"verdict": "undecided"}})
     for row in (parent, *made):
@@ -308,15 +318,14 @@ def arms(folder, values, seeds=(0, 1), nodes=None):
         track(row)
 
 
-def test_an_experiment_has_a_child_per_arm_and_seed_and_the_newest_are_current(tracked):
-    arms(tracked / "artifacts", {"f1": [1.0, 0.0], "gone": [1.0, 1.0]})
-    arms(tracked / "artifacts", {"f1": [0.0, 0.0]}, seeds=[0], nodes={"grpo": "grpo-of-other-params"})
+def test_an_experiment_has_a_child_per_arm_and_seed_and_the_newest_are_current(project):
+    arms(project / "artifacts", {"f1": [1.0, 0.0], "gone": [1.0, 1.0]})
+    arms(project / "artifacts", {"f1": [0.0, 0.0]}, seeds=[0], nodes={"grpo": "grpo-of-other-params"})
     (parent,) = runs("fusesearch/reward", kind="experiment")
     assert (artifacts(parent), parent.data.tags["verdict"]) == ({"RESULTS.md", "figures"}, "undecided")
     found = runs("fusesearch/reward", **{"mlflow.parentRunId": parent.info.run_id})
     assert {run.info.status for run in found} == {"FINISHED"}
     assert history(found[0], "grpo/reward") == [(1, 0.25), (2, 0.5)]
-    assert artifacts(found[0]) == {"instances.json", "scores.jsonl"}
     current = [run for run in found if run.data.tags["current"] == "true"]
     assert len(found) == 5
     assert [(run.data.tags["arm"], run.data.tags["seed"], run.data.metrics["reward"]) for run in current] == [("f1", "0", 0.0)]

@@ -14,11 +14,8 @@ pytestmark = [pytest.mark.rare, pytest.mark.timeout(1800)]
 
 def test_every_step_of_the_small_profile_runs_in_a_folder_of_its_own(tmp_path):
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
-    steps = list(rehearse(load_profile("small", ROOT), None, tmp_path, lambda name: None))
+    steps = list(rehearse(load_profile("small", ROOT), None, tmp_path))
     assert [(step.name, step.error) for step in steps] == [(name, "") for name in ("model", *STAGES)]
     assert {path.name for path in tmp_path.iterdir()} == {"experiments", ".fusesearch"}
     report = tmp_path / ".fusesearch/rehearsals/small/artifacts/report/report.md"
     assert report.is_file()
-    notes = {step.name: step.note for step in steps}
-    assert "grpo.steps 200 -> 2" in notes["grpo"]
-    assert "experiments/nano/base" in notes["model"]

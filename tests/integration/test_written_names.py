@@ -98,7 +98,7 @@ READERS = {
         one.function for one in read_answer(f"```\n{path}::{name}\n```", Namer(tree)).modify
     ],
     "orcaloca": lambda path, name, tree: [
-        _location(suspect, None, Namer(tree)).function
+        _location(suspect, Namer(tree)).function
         for suspect in read_conclusion(json.dumps({"bug_locations": [{"file_path": path, "method_name": name}]}))
     ],
 }

@@ -23,3 +23,9 @@ def test_every_metric_is_explained():
 def test_links_between_pages_lead_to_files():
     links = ((page, link) for page in PAGES for link in re.findall(r"\]\(([^)#\s]+)", page.read_text()) if "://" not in link)
     assert [f"{page.relative_to(ROOT)}: {link}" for page, link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_tests_that_prove_the_threat_model_exist():
+    text = "".join(path.read_text() for path in ROOT.glob("tests/**/test_*.py"))
+    proofs = re.findall(r"`(test_\w+)`", (ROOT / "docs/threat-model.md").read_text())
+    assert [name for name in proofs if f"def {name}(" not in text] == []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
-from typing import Any
 
 import networkx as nx
 
@@ -77,8 +77,11 @@ class CodeGraph:
 
         The edges of ``elsewhere`` do not count.
         """
-        lengths = [_hops(self.graph, one, other), _hops(self.graph, other, one)]
-        return min((length for length in lengths if length is not None), default=None)
+        lengths: list[int] = []
+        for source, target in ((one, other), (other, one)):
+            with suppress(nx.NodeNotFound, nx.NetworkXNoPath):
+                lengths.append(nx.shortest_path_length(self.graph, source, target))
+        return min(lengths, default=None)
 
     @cached_property
     def named(self) -> dict[str, list[str]]:
@@ -116,12 +119,3 @@ def name_of(node: str) -> str:
 def last_name(node: str) -> str:
     """``method`` of ``a.py::Class.method``."""
     return node.rpartition("::")[2].rpartition(".")[2]
-
-
-def _hops(graph: Any, source: str, target: str) -> int | None:
-    if source not in graph or target not in graph:
-        return None
-    try:
-        return nx.shortest_path_length(graph, source, target)
-    except nx.NetworkXNoPath:
-        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fusesearch.code.graph.code_graph import DIRECTORY, ROOT, CodeGraph, path_of
@@ -102,6 +102,13 @@ class Listing:
             number = self.graph.header(inner)
             if 0 < number <= len(source):
                 page.add(f"{number}\t{source[number - 1]}", f"{path_of(node)}:{number}")
+
+    def add_ids(self, page: Page, nodes: Sequence[str], most: int, hint: str = "") -> None:
+        """Add type and id of the first ``most`` nodes, and how many there are with a ``hint`` if these are not all."""
+        for node in nodes[:most]:
+            page.add(f"{self.graph.type_of(node)} {shown_node(node)}", path_of(node))
+        if len(nodes) > most:
+            page.add(f"({most} of {len(nodes)}{hint})")
 
     def size(self, node: str) -> int:
         """Number of lines of a node."""

@@ -36,25 +36,13 @@ MAX_JSON_BYTES = 1 << 29  # of the facts of one snapshot
 MEMORY_BYTES = 1 << 30  # of graphs in memory
 
 
-async def graph_of(repository: Repository, cache: Path | None = None) -> CodeGraph:
-    """The graph of a snapshot; ``cache`` is a folder for facts. Raises :class:`RepositoryError`."""
-    return (await index_of(repository, cache)).graph
-
-
-async def index_of(repository: Repository, cache: Path | None = None) -> EntityIndex:
-    """The graph of a snapshot with an index of its nodes; see :func:`graph_of`."""
+async def index_of(repository: Repository, cache: Path) -> EntityIndex:
+    """The graph of a snapshot with an index of its nodes; ``cache`` is a folder for facts. Raises :class:`RepositoryError`."""
     return await _shared(cache).of(repository)
 
 
-def build_graph(repository: Repository) -> CodeGraph:
-    """The graph, built from the files without a cache."""
-    return link(facts_of(path, source) for path, source in _sources(repository))
-
-
-def cached_graph(repository: Repository, cache: Path | None) -> CodeGraph:
+def cached_graph(repository: Repository, cache: Path) -> CodeGraph:
     """The graph, with facts from the folder ``cache``, which gets them if it lacks them and is writable."""
-    if cache is None:
-        return build_graph(repository)
     sources = list(_sources(repository))
     path = cache / f"{_digest(sources)}.json.gz"
     facts = read_facts(path)
@@ -127,5 +115,5 @@ def _bytes(index: EntityIndex) -> int:
 
 
 @lru_cache(maxsize=8)
-def _shared(cache: Path | None) -> PerSnapshot[EntityIndex]:
+def _shared(cache: Path) -> PerSnapshot[EntityIndex]:
     return PerSnapshot(lambda repository: EntityIndex(cached_graph(repository, cache)), _bytes, MEMORY_BYTES)

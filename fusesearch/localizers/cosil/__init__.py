@@ -96,14 +96,7 @@ class FileSearch:
 class FunctionSearch:
     """One conversation in which the model asks for code, follows the call graph, and finally ranks what it saw."""
 
-    def __init__(
-        self,
-        interview: Interview,
-        outlines: Outlines,
-        files: list[str],
-        candidates: list[str],
-        limits: Tools,
-    ) -> None:
+    def __init__(self, interview: Interview, outlines: Outlines, files: list[str], candidates: list[str], limits: Tools) -> None:
         self.interview = interview
         self.outlines = outlines
         self.files = files

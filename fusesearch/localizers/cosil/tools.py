@@ -16,7 +16,7 @@ from fusesearch.code.outline import Outline
 from fusesearch.code.tree import cut
 from fusesearch.core.schema import ToolCall
 from fusesearch.search.repository import clipped
-from fusesearch.search.results import Outcome
+from fusesearch.search.results import Outcome, excerpt
 
 PARAMETERS = {
     "get_functions_of_class": ("file_name", "class_name"),
@@ -117,8 +117,7 @@ class SearchTools:
         return self._class(outline, class_name, names_only=name == "get_functions_of_class")
 
     def _function(self, outline: Outline, name: str) -> Outcome:
-        methods = {member.name for span in outline.classes for member in outline.members(span.name)}
-        free = [span.name for span in outline.functions if span.name not in methods]
+        free = _outside_classes(outline)
         functions = [span.name for span in outline.functions]
         # also show a method or class asked for as a function, such as a node of the call graph
         found = qualified(spelled(name, free, outline.path), free) or qualified(spelled(name, functions, outline.path), functions)
@@ -156,16 +155,9 @@ class SearchTools:
 
     def _lines(self, outline: Outline, start: int, end: int) -> Outcome:
         """Lines of a file below its path, as many as fit. Only these lines are entities."""
-        rows = [f"{outline.path}, lines {start}-{end}"]
-        remaining = self.chars - len(rows[0]) - 80
-        for line in outline.lines[start - 1 : end]:
-            remaining -= min(len(line), LINE_CHARS) + 1
-            if remaining < 0 and len(rows) > 1:
-                rows.append(f"({end - start + 2 - len(rows)} more lines are not shown)")
-                break
-            rows.append(line[:LINE_CHARS])
-        count = len(rows) - 1 - (remaining < 0 and len(rows) > 2 and rows[-1].startswith("("))
-        return Outcome("\n".join(rows), [f"{outline.path}:{number}" for number in range(start, start + count)])
+        lines = [(number, line[:LINE_CHARS]) for number, line in enumerate(outline.lines[start - 1 : end], start)]
+        heading = f"{outline.path}, lines {start}-{end}"
+        return excerpt(outline.path, heading, lines, self.chars, "({} more lines are not shown)")
 
 
 def _fault(name: str, arguments: dict[str, Any]) -> str | None:
@@ -214,13 +206,16 @@ def _structure(path: str, outline: Outline | None) -> str:
     if outline is None:
         return f"file: {path}\n  (cannot be read)"
     classes = [span.name for span in outline.classes]
-    methods = {span.name: outline.members(span.name) for span in outline.classes}
-    in_class = {member.name for members in methods.values() for member in members}
-    functions = [span.name for span in outline.functions if span.name not in in_class]
-    rows = [f"file: {path}", f"  classes: {_names(classes)}", f"  functions outside of classes: {_names(functions)}"]
-    for name, members in methods.items():
-        rows.append(f"  methods of {name}: {_names(member.name.rpartition('.')[2] for member in members)}")
+    functions = _names(_outside_classes(outline))
+    rows = [f"file: {path}", f"  classes: {_names(classes)}", f"  functions outside of classes: {functions}"]
+    for name in dict.fromkeys(classes):
+        rows.append(f"  methods of {name}: {_names(member.name.rpartition('.')[2] for member in outline.members(name))}")
     return "\n".join(rows)
+
+
+def _outside_classes(outline: Outline) -> list[str]:
+    methods = {member.name for span in outline.classes for member in outline.members(span.name)}
+    return [span.name for span in outline.functions if span.name not in methods]
 
 
 def _imports(outlines: Outlines, path: str, inside: dict[str, list[str]]) -> str:

@@ -10,7 +10,7 @@ _FRAME = re.compile(r'File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<na
 _PYTEST_FRAME = re.compile(
     r"^\s*(?P<path>[\w./\\-]+\.py):(?P<line>\d+): (?:in (?P<name>[\w<>]+)|\w+(?:Error|Exception|Warning))", re.M
 )
-_URL = re.compile(r"https?://\S+")
+URL = re.compile(r"https?://\S+")
 _DOTTED = re.compile(rf"(?<![\w./\\@-])(?:{IDENTIFIER}\.)+{IDENTIFIER}(?![\w/\\])")
 _IMPORT = re.compile(
     rf"from\s+(?P<module>[\w.]+)\s+import\s+(?P<names>[\w, *()]+)|import\s+(?P<plain>[\w.]+)(?:\s+as\s+{IDENTIFIER})?"
@@ -63,5 +63,5 @@ def frames_of(text: str) -> list[Frame]:
 def modules_of(text: str) -> list[str]:
     """Dotted modules of import statements and of dotted names, in order."""
     modules = [m["module"] or m["plain"] for m in _IMPORT.finditer(text)]
-    modules += [m.group().rpartition(".")[0] for m in _DOTTED.finditer(_URL.sub(" ", text))]
+    modules += [m.group().rpartition(".")[0] for m in _DOTTED.finditer(URL.sub(" ", text))]
     return list(dict.fromkeys(module for module in modules if module))

@@ -6,7 +6,7 @@ import re
 from functools import partial
 
 from fusesearch.agents.loop import Episode, run_episode
-from fusesearch.agents.parsing import MAX_ENTRIES, MAX_LINE_CHARS, parse_answer, visible
+from fusesearch.agents.parsing import BULLET, MAX_ENTRIES, MAX_LINE_CHARS, parse_answer, visible
 from fusesearch.agents.prompts import render, render_issue
 from fusesearch.agents.recording import Instructions
 from fusesearch.code.names import Namer, distinct
@@ -47,7 +47,6 @@ MAX_LINES_NAMED = 50
 
 _FENCE = re.compile(r"^[ \t]*`{3}", re.MULTILINE)
 _KEY = re.compile(r"(class|function|method|lines?)s?\s*:\s*(.*)", re.IGNORECASE)
-_BULLET = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
 _NUMBERS = re.compile(r"([0-9]{1,7})(?:\s*-\s*([0-9]{1,7}))?")
 _NUMBER = re.compile(r"[0-9]{1,7}")
 _PATH = re.compile(r"(?:[\w./+@$-]|\[[\w.@$-]*\]|\([\w.@$-]*\))*\w\.\w{1,8}(?=$|::?|\s|`|,)")
@@ -77,8 +76,8 @@ def _locations(block: str, namer: Namer) -> list[Location]:
         if len(found) >= MAX_ENTRIES:
             break
         written = raw[:MAX_LINE_CHARS].strip()
-        line = _BULLET.sub("", written, count=1).strip("`* ")
-        written = written[bullet.end() :] if (bullet := _BULLET.match(written)) else written
+        line = BULLET.sub("", written, count=1).strip("`* ")
+        written = written[bullet.end() :] if (bullet := BULLET.match(written)) else written
         key = _KEY.match(line)
         if key and path:
             value = key[2] if is_python(path) else unwrapped(written).partition(":")[2].removeprefix("**")

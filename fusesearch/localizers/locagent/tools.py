@@ -39,7 +39,7 @@ class GraphTools:
 
     repository: Repository
     limits: Tools
-    cache: Path | None = None
+    cache: Path
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """Run one call. A model's fault is a result with ``error``. Raises :class:`RepositoryError` without a graph."""
@@ -209,10 +209,7 @@ class _PageWriter:
         return True
 
     def _ids(self, nodes: list[str]) -> None:
-        for node in nodes[:MANY]:
-            self.page.add(f"{self.graph.type_of(node)} {shown_node(node)}", path_of(node))
-        if len(nodes) > MANY:
-            self.page.add(f"({MANY} of {len(nodes)}: give more of the name, or a file_pattern)")
+        self.listing.add_ids(self.page, nodes, MANY, ": give more of the name, or a file_pattern")
 
 
 def _holds(node: str, holders: list[str]) -> bool:

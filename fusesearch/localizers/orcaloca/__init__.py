@@ -20,7 +20,7 @@ from fusesearch.core.schema import Answer, Instance, Location, ToolCall, Turn
 from fusesearch.localizers.orcaloca.actions import Action, Queue
 from fusesearch.localizers.orcaloca.decomposition import Decomposer
 from fusesearch.localizers.orcaloca.replies import Suspect, read_conclusion, read_names, read_step
-from fusesearch.localizers.orcaloca.searches import Meaning, Searches, SearchTools
+from fusesearch.localizers.orcaloca.searches import Searches, SearchTools
 from fusesearch.localizers.prompting import AskingLocalizer, Interview
 from fusesearch.search.repository import Repository
 
@@ -155,19 +155,19 @@ class _Episode:
         for name in names:
             file = self.namer.file(name.file_path) if name.file_path else None
             action = Action.of("search_callable", query_name=name.method_name, file_path=file or "")
-            if not self.searches.meaning(action).nodes:  # the issue may name a file that uses the name and does not define it
+            if not self.searches.meaning(action):  # the issue may name a file that uses the name and does not define it
                 action = Action.of("search_callable", query_name=name.method_name)
             self.queue.ask(action)
 
-    def _next(self) -> tuple[Action, Meaning] | None:
+    def _next(self) -> tuple[Action, list[str]] | None:
         """The most urgent action whose result has not been shown yet."""
         while action := self.queue.pop():
-            meaning = self.searches.meaning(action)
-            if len(meaning.nodes) != 1:
-                return action, meaning
-            if meaning.nodes[0] not in self._shown:
-                self._shown.add(meaning.nodes[0])
-                return action, meaning
+            nodes = self.searches.meaning(action)
+            if len(nodes) != 1:
+                return action, nodes
+            if nodes[0] not in self._shown:
+                self._shown.add(nodes[0])
+                return action, nodes
         return None
 
     def _repeats_itself(self) -> bool:
@@ -175,16 +175,16 @@ class _Episode:
         alike = (SequenceMatcher(None, *pair).ratio() >= SIMILARITY for pair in pairwise(last))
         return len(last) == SAME_OBSERVATIONS and all(alike)
 
-    async def _carry_out(self, turn: Turn, action: Action, meaning: Meaning) -> str:
+    async def _carry_out(self, turn: Turn, action: Action, nodes: list[str]) -> str:
         """Run the action as this turn's call, queue what it leads to, and keep the result if it is a whole class or function."""
         number = len(self.interview.trajectory.turns)
         turn.calls = [ToolCall(id=f"call_{number}", name=action.name, arguments=dict(action.arguments))]
         await self.interview.observe(turn, self.tools)
         text = turn.observations[0].output
-        for further, priority in await self._decomposer.further(action, meaning):
+        for further, priority in await self._decomposer.further(action, nodes):
             self.queue.ask(further, priority)
-        if len(meaning.nodes) == 1 and self.searches.is_answer(meaning.nodes[0]):
-            self.context.add(Result(meaning.nodes[0], str(action), text))
+        if len(nodes) == 1 and self.searches.is_answer(nodes[0]):
+            self.context.add(Result(nodes[0], str(action), text))
         return f"{action}\n{text}"
 
     async def _prompt(self, result: str, fault: str) -> str:
@@ -231,10 +231,10 @@ class _Episode:
 
 def _locations(suspects: list[Suspect], graph: CodeGraph, namer: Namer) -> list[Location]:
     """Locations that exist in the snapshot. A class without a method stands for its file."""
-    return distinct([found for suspect in suspects if (found := _location(_with_file(suspect, graph), graph, namer))])
+    return distinct([found for suspect in suspects if (found := _location(_with_file(suspect, graph), namer))])
 
 
-def _location(suspect: Suspect, graph: CodeGraph, namer: Namer) -> Location | None:
+def _location(suspect: Suspect, namer: Namer) -> Location | None:
     path = namer.file(suspect.file_path) if suspect.file_path else None
     if path is None:
         return None

@@ -14,7 +14,7 @@ from fusesearch.code.graph.code_graph import CLASS, FILE, FUNCTION, last_name, n
 from fusesearch.code.graph.listing import shown_node
 from fusesearch.localizers.orcaloca.actions import DECOMPOSED, RELATED_FILE, Action
 from fusesearch.localizers.orcaloca.replies import read_scores
-from fusesearch.localizers.orcaloca.searches import Meaning, Searches
+from fusesearch.localizers.orcaloca.searches import Searches
 
 THRESHOLD = 75
 TOP_METHODS, TOP_FUNCTIONS, TOP_MEANINGS = 3, 2, 3
@@ -38,16 +38,14 @@ class Decomposer:
     requests: int
     chars: int
 
-    async def further(self, action: Action, meaning: Meaning) -> list[tuple[Action, int]]:
+    async def further(self, action: Action, nodes: list[str]) -> list[tuple[Action, int]]:
         """Actions that a result leads to, with priorities."""
-        if action.name == "search_file_tree" or not meaning.nodes:
+        if action.name == "search_file_tree" or not nodes:
             return []
-        if len(meaning.nodes) > 1:
-            return [(found, DECOMPOSED) for found in await self._meanings(meaning.nodes)]
-        node = meaning.nodes[0]
-        inner = [(found, DECOMPOSED) for found in await self._members(node)]
-        file = Action.of("search_file_contents", file_name=path_of(node).rpartition("/")[2], directory_path=_folder(node))
-        return [*inner, *([] if self.searches.graph.type_of(node) == FILE else [(file, RELATED_FILE)])]
+        if len(nodes) > 1:
+            return [(found, DECOMPOSED) for found in await self._meanings(nodes)]
+        inner = [(found, DECOMPOSED) for found in await self._members(nodes[0])]
+        return inner if self.searches.graph.type_of(nodes[0]) == FILE else [*inner, (_search(path_of(nodes[0])), RELATED_FILE)]
 
     async def _members(self, node: str) -> list[Action]:
         kind = self.searches.graph.type_of(node)
@@ -56,7 +54,7 @@ class Decomposer:
         pieces = [member for member in self.searches.graph.members(node) if self.searches.graph.type_of(member) == FUNCTION]
         return [_search(found) for found in (await self._scored(pieces))[: TOP_METHODS if kind == CLASS else TOP_FUNCTIONS]]
 
-    async def _meanings(self, nodes: tuple[str, ...]) -> list[Action]:
+    async def _meanings(self, nodes: list[str]) -> list[Action]:
         """All files or classes of a name. Of functions, the best, or the top few if more than that are good."""
         functions = [node for node in nodes if self.searches.graph.type_of(node) == FUNCTION]
         if not functions:
@@ -80,8 +78,9 @@ class Decomposer:
     def _prompt(self, nodes: list[str]) -> str:
         issue = self.issue[: self.chars // 2]
         chars = max(200, (self.chars - len(issue)) // (len(nodes) + 1))
+        codes = ["\n".join(self.searches.listing.code(node))[:chars] for node in nodes]
         pieces = [
-            f"Piece {number}: {shown_node(node)}\n{self.searches.code(node, chars)}" for number, node in enumerate(nodes, 1)
+            f"Piece {number}: {shown_node(node)}\n{code}" for number, (node, code) in enumerate(zip(nodes, codes, strict=True), 1)
         ]
         return render(__package__, "score", issue=issue, pieces="\n\n".join(pieces), count=len(nodes))
 
@@ -90,12 +89,9 @@ def _search(node: str) -> Action:
     """The action that shows just this node."""
     path, name = path_of(node), name_of(node)
     if not name:
-        return Action.of("search_file_contents", file_name=path.rpartition("/")[2], directory_path=_folder(node))
+        folder, _, file = path.rpartition("/")
+        return Action.of("search_file_contents", file_name=file, directory_path=folder)
     if "." in name:
         holder = name.rpartition(".")[0]
         return Action.of("search_method_in_class", class_name=holder, method_name=last_name(node), file_path=path)
     return Action.of("search_callable", query_name=name, file_path=path)
-
-
-def _folder(node: str) -> str:
-    return path_of(node).rpartition("/")[0]

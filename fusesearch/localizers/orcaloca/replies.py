@@ -60,8 +60,8 @@ def read_step(text: str) -> Step:
 
 def read_conclusion(text: str) -> list[Suspect]:
     """The locations in the last reply, in rank order."""
-    data = _object(text, "bug_locations", "potential_bug_locations")
-    return _each((data or {}).get("bug_locations") or (data or {}).get("potential_bug_locations"), _read_suspect)
+    data = _object(text, "bug_locations", "potential_bug_locations") or {}
+    return _each(data.get("bug_locations") or data.get("potential_bug_locations"), _read_suspect)
 
 
 def read_names(text: str) -> list[Suspect]:
@@ -89,9 +89,7 @@ def read_action(data: Any) -> Action | None:
     arguments = {key: _text(value, MAX_TEXT) for key, value in (given or {}).items() if isinstance(key, str)}
     if any(not arguments.get(key) for key in ARGUMENTS[name][0]):
         return None
-    return Action.of(
-        name, **{key: value for key, value in arguments.items() if key in (*ARGUMENTS[name][0], *ARGUMENTS[name][1])}
-    )
+    return Action.of(name, **arguments)
 
 
 def _read_suspect(data: Any) -> Suspect | None:

@@ -24,7 +24,7 @@ from fusesearch.code.graph.code_graph import (
     path_of,
 )
 from fusesearch.code.graph.listing import Listing, Page, node_named, shown_node
-from fusesearch.code.graph.storing import graph_of
+from fusesearch.code.graph.storing import index_of
 from fusesearch.code.kinds import is_test
 from fusesearch.core.config import Tools
 from fusesearch.localizers.orcaloca.actions import ARGUMENTS, Action
@@ -34,14 +34,6 @@ from fusesearch.search.results import Outcome
 FILE_LINES, CLASS_LINES = 200, 100
 MAX_LISTED = 30
 MAX_TREE_DEPTH = 10
-
-
-@dataclass(frozen=True)
-class Meaning:
-    """What an action's names mean: one node, several if they are ambiguous, or none and the reason."""
-
-    nodes: tuple[str, ...] = ()
-    missing: str = ""
 
 
 class Searches:
@@ -60,22 +52,22 @@ class Searches:
             "search_file_tree": self._folders,
         }
 
-    def meaning(self, action: Action) -> Meaning:
-        """The nodes that an action refers to."""
-        nodes = tuple(node for node in self._meanings[action.name](action) if not is_test(path_of(node)))
-        return Meaning(nodes, "" if nodes else f"nothing found by {clipped(str(action), 200)}")
+    def meaning(self, action: Action) -> list[str]:
+        """The nodes that an action's names refer to: several if they are ambiguous."""
+        return [node for node in self._meanings[action.name](action) if not is_test(path_of(node))]
 
     def page(self, action: Action) -> Page:
         """What an action shows."""
         page = Page(self.limits)
-        meaning = self.meaning(action)
-        if action.name == "search_file_tree" and meaning.nodes:
+        nodes = self.meaning(action)
+        if action.name == "search_file_tree" and nodes:
             depth = int(action.get("max_depth")) if action.get("max_depth").isdecimal() else 2
-            self._add_tree(page, meaning.nodes[0], min(depth, MAX_TREE_DEPTH))
-        elif len(meaning.nodes) == 1:
-            self._add_node(page, meaning.nodes[0])
-        elif meaning.nodes:
-            self._add_several(page, meaning.nodes)
+            self._add_tree(page, nodes[0], min(depth, MAX_TREE_DEPTH))
+        elif len(nodes) == 1:
+            self._add_node(page, nodes[0])
+        elif nodes:
+            page.add(f"{len(nodes)} are meant by this; search for one of them with its file:")
+            self.listing.add_ids(page, nodes, MAX_LISTED)
         return page
 
     def outlined(self, node: str) -> bool:
@@ -86,10 +78,6 @@ class Searches:
     def is_answer(self, node: str) -> bool:
         """Whether a node can be an answer: a class or function that is shown whole."""
         return self.graph.type_of(node) in (CLASS, FUNCTION) and not self.outlined(node)
-
-    def code(self, node: str, chars: int) -> str:
-        """The code of a node, cut to ``chars`` characters."""
-        return "\n".join(self.listing.code(node))[:chars]
 
     def _files(self, action: Action) -> list[str]:
         folder, _, name = action.get("file_name").strip("/").rpartition("/")
@@ -142,13 +130,6 @@ class Searches:
         page.add(f"{self.graph.type_of(node)} {shown_node(node)}, lines {start}-{end}{', outline' if outlined else ''}")
         self.listing.add(page, node, outlined)
 
-    def _add_several(self, page: Page, nodes: tuple[str, ...]) -> None:
-        page.add(f"{len(nodes)} are meant by this; search for one of them with its file:")
-        for node in nodes[:MAX_LISTED]:
-            page.add(f"{self.graph.type_of(node)} {shown_node(node)}", path_of(node))
-        if len(nodes) > MAX_LISTED:
-            page.add(f"({MAX_LISTED} of {len(nodes)})")
-
     def _add_tree(self, page: Page, folder: str, depth: int) -> None:
         pending = [(folder, 0)]
         while pending and not page.full:
@@ -168,11 +149,11 @@ class SearchTools:
 
     repository: Repository
     limits: Tools
-    cache: Path | None = None
+    cache: Path
 
     async def searches(self) -> Searches:
         """The searches, once the graph is built. Raises :class:`RepositoryError` if that fails."""
-        return Searches(self.repository, await graph_of(self.repository, self.cache), self.limits)
+        return Searches(self.repository, (await index_of(self.repository, self.cache)).graph, self.limits)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """Run one search. If it finds nothing, the result has ``error``."""
@@ -181,4 +162,4 @@ class SearchTools:
         action = Action.of(name, **{key: str(value) for key, value in arguments.items()})
         searches = await self.searches()
         page = await asyncio.to_thread(searches.page, action)
-        return Outcome.failed(searches.meaning(action).missing or "nothing found") if page.empty else page.outcome()
+        return Outcome.failed(f"nothing found by {clipped(str(action), 200)}") if page.empty else page.outcome()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fusesearch.code.other.languages import SUFFIXES as READ_SUFFIXES
-from fusesearch.localizers.lexical.clues import IDENTIFIER, Frame
+from fusesearch.localizers.lexical.clues import IDENTIFIER, URL, Frame
 from fusesearch.localizers.lexical.stopwords import COMMON_NAMES, SHORT_WORDS, STOPWORDS, word_set
 from fusesearch.localizers.ranker.columns import NAMED
 from fusesearch.localizers.ranker.facts import literal_terms, words_of
@@ -34,7 +34,6 @@ SUFFIXES = "|".join(["pyi?", "pyx", *(suffix[1:] for suffix in READ_SUFFIXES), "
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ENDLESS = re.compile(r"\w{200,}")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
-_URL = re.compile(r"https?://\S+")
 _LINK = re.compile(
     r"(?:/(?:blob|blame|raw|edit|tree)/[^/\s]+|raw\.githubusercontent\.com/[^/\s]+/[^/\s]+/(?:refs/heads/)?[^/\s]+)"
     rf"/(?P<path>[\w./@+()\[\]-]+\.(?:{SUFFIXES}))\b(?:#L(?P<line>\d+))?"
@@ -164,7 +163,7 @@ def draw_evidence(issue: str) -> Evidence:
     title, _, body = text.partition("\n")
     title, rest = title[:MAX_TITLE_CHARS], title[MAX_TITLE_CHARS:]
     frames = all_frames(text)
-    plain = without_noise(_URL.sub(" ", f"{rest}\n{body}" if rest else body))
+    plain = without_noise(URL.sub(" ", f"{rest}\n{body}" if rest else body))
     blocks = [*_FENCE.findall(plain)]
     prose = _FENCE.sub("\n", plain)
     blocks += _PROMPT.findall(prose)
@@ -179,7 +178,7 @@ def draw_evidence(issue: str) -> Evidence:
         frames=frames,
         paths=_paths(text),
         names=_names(title, prose, code),
-        modules=_modules(_URL.sub(" ", text)),
+        modules=_modules(URL.sub(" ", text)),
         literals=_literals(title, prose, code),
         stems=_stems(title),
         marked=_marked(title, prose, code),
@@ -231,12 +230,12 @@ def _paths(text: str) -> list[Mentioned]:
         return Mentioned(match["path"].replace("\\", "/"), int(match["line"]) if match["line"] else None, link)
 
     found = [mentioned(match, True) for match in _LINK.finditer(text)]
-    found += [mentioned(match, False) for match in _PATH.finditer(_URL.sub(" ", text))]
+    found += [mentioned(match, False) for match in _PATH.finditer(URL.sub(" ", text))]
     return list(dict.fromkeys(found))[:MAX_NAMES]
 
 
 def _unusual(text: str) -> list[str]:
-    plain = _URL.sub(" ", text)
+    plain = URL.sub(" ", text)
     found = (match["path"] for pattern in (_BRACKETS, _BLANKS) for match in pattern.finditer(plain))
     return list(dict.fromkeys(path.removeprefix("./").removeprefix("/repo/") for path in found))[:MAX_NAMES]
 

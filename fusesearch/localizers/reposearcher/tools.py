@@ -21,7 +21,7 @@ from fusesearch.code.tree import source_files, tree_text
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.errors import OutsideRootError, ToolError
 from fusesearch.search.repository import Repository, clipped, virtual_path
-from fusesearch.search.results import Outcome, cut, shorten
+from fusesearch.search.results import Outcome, cut, excerpt, shorten
 from fusesearch.search.tool import function_schema
 
 EXIT = "Exit"
@@ -142,16 +142,8 @@ class SearchTools:
     def _shown(self, found: Outline, numbers: Sequence[int]) -> Outcome:
         """Lines of a file below a heading, as many as fit."""
         heading = f"{virtual_path(found.path)}, lines {numbers[0]} to {numbers[-1]}:"
-        rows, remaining = [heading], self.chars - len(heading) - 80
-        for number in numbers:
-            line = cut(found.lines[number - 1], self._line_chars)
-            remaining -= len(line) + 1
-            if remaining < 0 and len(rows) > 1:
-                rows.append(f"(... {len(numbers) - len(rows) + 1} more lines are not shown)")
-                break
-            rows.append(line)
-        count = len(rows) - 1 if remaining >= 0 else max(1, len(rows) - 2)
-        return Outcome("\n".join(rows), [f"{found.path}:{number}" for number in numbers[:count]])
+        lines = [(number, cut(found.lines[number - 1], self._line_chars)) for number in numbers]
+        return excerpt(found.path, heading, lines, self.chars, "(... {} more lines are not shown)")
 
 
 def _checked(name: str, arguments: dict[str, Any]) -> list[str]:

@@ -10,11 +10,8 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from fusesearch.agents.models.base import CHARS_PER_TOKEN
 from fusesearch.agents.parsing import visible
@@ -26,20 +23,18 @@ from fusesearch.code.spans import is_python
 from fusesearch.core.errors import ArtifactError, InfrastructureError
 from fusesearch.core.schema import Answer, Instance
 from fusesearch.core.stopping import checked, in_thread
-from fusesearch.core.storage import replacing
+from fusesearch.core.text import encodable
 from fusesearch.localizers.base import BaseLocalizer
 from fusesearch.localizers.direct import DirectLocalizer, as_answer, readable_source
-from fusesearch.localizers.prompting import MIN_ROOM, AskingLocalizer, Interview, room
+from fusesearch.localizers.prompting import AskingLocalizer, Interview, room
 from fusesearch.search.repository import Repository
 
 FILES, FUNCTIONS = 10, 15
 """As deep as SweRank's tables look."""
 TOP, WINDOW, STEP = 100, 10, 5
 """Functions that the encoder retrieves, those that the model orders at once, and places to the next window."""
-FUNCTION_TOKENS, LEAST_TOKENS = 1024, 300
-"""Most tokens of a function that the model sees, and those of each before which the issue is cut."""
-UNREADABLE = "unreadable"
-"""In ``extra`` of a turn whose reply named no candidate, so that its window stayed as it was."""
+FUNCTION_TOKENS = 1024
+"""Most tokens of a function that the model sees."""
 Candidate = tuple[str, str]
 """A function as ``path::Name``, and the text that stands for it."""
 _LOCK = threading.Lock()
@@ -50,10 +45,8 @@ def encoder_named(name: str) -> Any:
     """The sentence-transformers encoder in a folder, else of that name on the hub. Raises :class:`ArtifactError`."""
     from sentence_transformers import SentenceTransformer
 
-    try:
-        return SentenceTransformer(
-            str(Path(name).expanduser()), model_kwargs={"use_safetensors": True}
-        )  # runs no code of its own
+    try:  # safetensors run no code of their own
+        return SentenceTransformer(str(Path(name).expanduser()), model_kwargs={"use_safetensors": True})
     except Exception as error:  # the libraries raise many types for a missing and a damaged one
         reason = (str(error).splitlines() or ["damaged"])[0]
         raise ArtifactError(f"{name} is missing, or is no encoder that can be loaded: {reason}") from error
@@ -91,58 +84,48 @@ class SweRankLocalizer(AskingLocalizer):
         return Instructions(render(__package__, "system"), issue, [])
 
     async def work(self, interview: Interview, instance: Instance, repository: Repository) -> None:
-        """A turn per window. What does not fit the model's context is asked again in half as many characters."""
+        """A turn per window. One that does not fit the model's context, or whose reply names no candidate, keeps its order."""
         found = await in_thread(retrieve, self, instance.problem_statement, repository)
-        for start, end in windows(len(found), WINDOW, STEP):
-            for chars in (room(self.agent), room(self.agent) // 2):
-                turn = await interview.ask(self._prompt(interview.trajectory.issue, found[start:end], chars))
-                if turn.text:
-                    break
-            order = read_order(visible(turn.text), end - start)
-            if not order:
-                turn.extra[UNREADABLE] = True
-            found[start:end] = [found[start + place] for place in order or range(end - start)]
+        ends = range(len(found), WINDOW - STEP, -STEP) or range(len(found), 0, -STEP)
+        for end in ends:  # the last window starts at the top
+            place = slice(max(end - WINDOW, 0), end)
+            window, issue, chars = found[place], interview.trajectory.issue, room(self.agent)
+            turn = await interview.ask(request(issue[: chars // 4], window, chars))
+            found[place] = [window[number] for number in read_order(visible(turn.text), len(window))]
         interview.answer(answer_of(found))
 
-    def _prompt(self, issue: str, window: Sequence[Candidate], chars: int) -> str:
-        """The request, which has the issue twice. Functions are cut first, and the issue where they would have too little."""
-        least = CHARS_PER_TOKEN * LEAST_TOKENS * len(window)
-        issue = issue[: max(chars - least, MIN_ROOM) // 2]
-        each = min(CHARS_PER_TOKEN * FUNCTION_TOKENS, (chars - 2 * len(issue)) // len(window))
-        texts = (re.sub(r"\[(\d+)\]", r"(\1)", text[:each]) for _, text in window)
-        functions = "".join(f"[{number}] {text}\n" for number, text in enumerate(texts, 1))
-        return render(__package__, "window", count=len(window), issue=issue, functions=functions)
+
+def request(issue: str, window: Sequence[Candidate], chars: int) -> str:
+    """The prompt of a window, in which the issue stands twice and the functions share the rest of ``chars``."""
+    each = min(CHARS_PER_TOKEN * FUNCTION_TOKENS, (chars - 2 * len(issue)) // len(window))
+    texts = (re.sub(r"\[(\d+)\]", r"(\1)", text[:each]) for _, text in window)
+    functions = "".join(f"[{number}] {text}\n" for number, text in enumerate(texts, 1))
+    return render(__package__, "window", count=len(window), issue=issue, functions=functions)
 
 
 def retrieve(localizer: BaseLocalizer, issue: str, repository: Repository) -> list[Candidate]:
     """The :data:`TOP` functions nearest to the issue by the cosine of their vectors, nearest first; none for an empty issue.
 
-    The vectors of a tree are kept. Raises as :func:`encoder_named`, and :class:`InfrastructureError` without enough memory.
+    Raises as :func:`encoder_named`, and :class:`InfrastructureError` without enough memory.
     """
-    name, options = localizer.agent.options["encoder"], localizer.agent.options
-    encoder, found = encoder_named(name), list(candidates_of(repository)) if issue.strip() else []
+    encoder = encoder_named(localizer.agent.options["encoder"])
+    found = list(candidates_of(repository)) if issue.strip() else []
     if not found:
         return []
-    probe = _embedded(encoder, ["which encoder is it"]).tobytes()  # the same name may have other weights one day
-    key = sha256(b"\0".join([probe, *(text.encode("utf-8", "replace") for _, text in found)])).hexdigest()
-    path = localizer.caches.vectors / f"{key}.npy"
-    if not path.exists():
-        with replacing(path) as temporary, temporary.open("wb") as file:
-            np.save(file, _embedded(encoder, [text for _, text in found]))
-    prefix = options.get("query_prefix", encoder.prompts.get("query", ""))
-    cosines = np.load(path) @ _embedded(encoder, [prefix + issue])[0]
-    distinct: dict[str, Candidate] = {}
-    for number in np.argsort(-cosines, kind="stable"):
-        distinct.setdefault(found[number][0], found[number])  # of a name that is defined twice, the nearest
-    return list(distinct.values())[:TOP]
+    with _LOCK:
+        vectors = embedded(encoder, tuple(text for _, text in found))
+        cosines = vectors @ embedded(encoder, (encoder.prompts.get("query", "") + issue,))[0]
+    distinct: dict[str, str] = {}
+    for number in (-cosines).argsort(kind="stable"):
+        distinct.setdefault(*found[number])  # of a name that is defined twice, the nearest
+    return list(distinct.items())[:TOP]
 
 
-def _embedded(encoder: Any, texts: Sequence[str]) -> Any:
-    """Vectors of length 1: float32 (texts, dimensions)."""
-    clean = [text.encode("utf-8", "replace").decode() for text in texts]
+@lru_cache(maxsize=8)
+def embedded(encoder: Any, texts: tuple[str, ...]) -> Any:
+    """Vectors of length 1: float32 (texts, dimensions). Kept in memory, so that a snapshot is embedded once."""
     try:
-        with _LOCK:
-            return encoder.encode(clean, normalize_embeddings=True, show_progress_bar=False)
+        return encoder.encode([encodable(text) for text in texts], normalize_embeddings=True, show_progress_bar=False)
     except (MemoryError, RuntimeError) as error:
         raise InfrastructureError(f"the encoder failed: {(str(error).splitlines() or ['no memory'])[0]}") from error
 
@@ -153,22 +136,13 @@ def answer_of(found: Sequence[Candidate]) -> Answer:
     return as_answer(list(dict.fromkeys(name.partition("::")[0] for name in names))[:FILES], names[:FUNCTIONS])
 
 
-def windows(count: int, size: int, step: int) -> Iterator[tuple[int, int]]:
-    """First place and end of each window over ``count`` places, from the last ones up to the top."""
-    end = count
-    while end > 0:
-        start = max(end - size, 0)
-        yield start, end
-        end = end - step if start else 0
-
-
 def read_order(reply: str, count: int) -> list[int]:
-    """The order of ``count`` candidates, numbered from 0, that a reply such as ``[3] > [1] > [2]`` gives; empty if it gives none.
+    """The order of ``count`` candidates, numbered from 0, that a reply such as ``[3] > [1] > [2]`` gives.
 
     The first such chain counts, else all numbers of the reply. Repeated ones and others than candidates are left out, and
     candidates that it does not name follow in their order.
     """
     chain = re.search(r"\[[0-9]+\](?:\s*>\s*\[[0-9]+\])+", reply)
     said = (int(number) - 1 for number in re.findall(r"[0-9]+", chain[0] if chain else reply) if len(number) <= 4)
-    named = list(dict.fromkeys(number for number in said if 0 <= number < count))
-    return [*named, *(number for number in range(count) if number not in named)] if named else []
+    named = (number for number in said if 0 <= number < count)
+    return list(dict.fromkeys([*named, *range(count)]))

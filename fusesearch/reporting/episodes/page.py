@@ -249,7 +249,7 @@ def _facts(turn: Turn) -> list[str]:
 def _card(turn: int, index: int, call: ToolCall, seen: Observation | None, hits: Hits, known: set[str]) -> Card:
     found = hits.entities_in(seen) if seen else []
     return Card(
-        anchor=_anchor(turn, index),
+        anchor=f"t{turn}c{index}",
         name=f"{turn}.{index}",
         tool=call.name or "unreadable call",
         arguments=[
@@ -313,7 +313,3 @@ def _number(value: float, form: str) -> str:
 
 def _seconds(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms"
-
-
-def _anchor(turn: int, call: int) -> str:
-    return f"t{turn}c{call}"

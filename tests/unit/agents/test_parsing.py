@@ -68,35 +68,13 @@ def test_the_canonical_answer_is_two_markdown_sections():
     )
 
 
-def test_text_around_calls_is_kept_and_one_bad_call_spoils_no_other():
-    text = (
-        'Let me look.\n<tool_call>\n{"name": "grep", "arguments": {"pattern": "a"}}\n</tool_call>\n'
-        '<tool_call>\n{"name": "grep", "arguments": {"pattern": }}\n</tool_call>\n'
-        '<tool_call>{"name": "glob", "arguments": {"pattern": "*.py"}}</tool_call> Done.'
-    )
-    plain, calls = parse_turn(text)
-    assert plain.split() == ["Let", "me", "look.", "Done."]
-    assert [call.name for call in calls] == ["grep", "", "glob"]
-    assert calls[1].error
-    assert "not valid JSON" in calls[1].error
-    assert calls[0].error is calls[2].error is None
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        '{"name": "grep", "arguments": {"pattern": "a"}}',
+def test_usual_variants_of_a_call_are_understood_and_one_without_arguments_has_none():
+    plain = '{"name": "grep", "arguments": {"pattern": "a"}}'
+    for body in (
+        plain, plain + "}", '  \n{"name": "grep",\n "arguments": {"pattern": "a"}}\n\n', plain.replace("arguments", "parameters"),
         '{"name": "grep", "arguments": "{\\"pattern\\": \\"a\\"}"}',
-        '{"name": "grep", "parameters": {"pattern": "a"}}',
-        '{"name": "grep", "arguments": {"pattern": "a"}}}',
-        '  \n{"name": "grep",\n "arguments": {"pattern": "a"}}\n\n',
-    ],
-)
-def test_usual_variants_of_a_call_are_understood(body):
-    assert parse_turn(f"<tool_call>{body}</tool_call>")[1] == [ToolCall(id="", name="grep", arguments={"pattern": "a"})]
-
-
-def test_a_call_without_arguments_has_none():
+    ):  # fmt: skip
+        assert parse_turn(f"<tool_call>{body}</tool_call>")[1] == [ToolCall(id="", name="grep", arguments={"pattern": "a"})]
     for arguments in ("", ', "arguments": null', ', "arguments": ""', ', "arguments": {}'):
         assert parse_turn(f'<tool_call>{{"name": "glob"{arguments}}}</tool_call>')[1] == [ToolCall(id="", name="glob")]
 
@@ -134,46 +112,43 @@ def test_an_unreadable_call_has_a_one_line_reason(body, reason):
     assert len(call.error) < 400
 
 
-def test_the_longest_call_that_is_read_has_20000_characters_and_the_longest_name_64():
+def test_calls_names_and_messages_are_read_up_to_their_bounds():
     assert parse_turn(format_calls([("n" * 64, {})]))[1][0].error is None
-    body = '{"name": "a", "arguments": {"x": "%s"}}'
-    fits = "y" * (20_000 - len(body % ""))
-    assert parse_turn(f"<tool_call>{body % fits}</tool_call>")[1][0].arguments == {"x": fits}
-    assert "longer than" in parse_turn(f"<tool_call>{body % (fits + 'y')}</tool_call>")[1][0].error
-    text = json.dumps({"x": "y" * 19_991})
-    assert len(text) == 20_000
-    assert parsing.call_of("", "a", text).error is None
-    assert "longer than" in parsing.call_of("", "a", text + " ").error
+    for length, error in ((20_000, False), (20_001, True)):
+        text = json.dumps({"x": "y" * (length - 9)})
+        assert bool(parsing.call_of("", "a", text).error) is error
+        head = '{"name": "a", "arguments": {"x": "'
+        body = head + "y" * (length - len(head) - 3) + '"}}'
+        assert len(text) == len(body) == length
+        assert bool(parse_turn(f"<tool_call>{body}</tool_call>")[1][0].error) is error
+    calls = parse_turn(format_calls([("a", {})] * 500))[1]
+    assert [bool(call.error) for call in calls] == [False] * parsing.MAX_CALLS + [True]
 
 
 @pytest.mark.parametrize(
-    ("text", "names"),
+    ("text", "names", "around"),
     [
-        ('<tool_call>{"name": <tool_call>{"name": "b"}</tool_call>', ["", "b"]),
-        ('<tool_call>{"name": </tool_call>{"name": "no"}<tool_call>{"name": "b"}', ["", "b"]),
-        ('<tool_call>{"name": "a"}<tool_call>{"name": "b"}</tool_call>', ["a", "b"]),
-        ('<tool_call>{"name": "a"} <tool_call>{"name": ', ["a", ""]),
-        ('<tool_call>\n{"name": "a"}\n{"name": "b"}\n</tool_call>', ["a", "b"]),
-        ('<tool_call>\n{"name": "a"}', ["a"]),
-        ('<tool_call>\n{"name": "a", "argum', [""]),
+        ('<tool_call>{"name": <tool_call>{"name": "b"}</tool_call>', ["", "b"], ""),
+        ('<tool_call>{"name": </tool_call>{"name": "no"}<tool_call>{"name": "b"}', ["", "b"], '{"name": "no"}'),
+        ('<tool_call>{"name": "a"}<tool_call>{"name": "b"}</tool_call>', ["a", "b"], ""),
+        ('<tool_call>{"name": "a"} <tool_call>{"name": ', ["a", ""], ""),
+        ('<tool_call>\n{"name": "a"}\n{"name": "b"}\n</tool_call>', ["a", "b"], ""),
+        ('<tool_call>\n{"name": "a"}', ["a"], ""),
+        ('<tool_call>\n{"name": "a", "argum', [""], ""),
+        ('a<tool_call>{"name": "x"} junk</tool_call>b<tool_call>{ c', ["x", ""], "ab"),
+        ('Let.\n<tool_call>{"name": "a"}</tool_call>\n<tool_call>{"name": }</tool_call> Done.', ["a", ""], "Let.\n\n Done."),
     ],
 )
-def test_a_block_ends_at_its_closing_tag_at_the_next_opening_tag_or_with_the_text(text, names):
-    found = parse_turn(text)[1]
+def test_a_block_ends_at_its_closing_tag_at_the_next_opening_tag_or_with_the_text_and_spoils_nothing_else(text, names, around):
+    plain, found = parse_turn(text)
     assert [call.name for call in found] == names
+    assert plain.split() == around.split()
     assert all("not valid JSON" in call.error if not call.name else call.error is None for call in found)
 
 
-def test_text_behind_a_block_is_kept_an_open_block_takes_the_rest_and_lone_surrogates_are_replaced():
-    assert parse_turn('a<tool_call>{"name": "x"} junk</tool_call>b<tool_call>{ c')[0] == "ab"
+def test_lone_surrogates_are_replaced():
     (call,) = parse_turn('<tool_call>{"name": "a", "arguments": {"x": "\\ud800"}}</tool_call>')[1]
     assert call.arguments == {"x": "?"}
-
-
-def test_calls_of_one_message_are_bounded():
-    calls = parse_turn(format_calls([("a", {})] * 500))[1]
-    assert len(calls) == parsing.MAX_CALLS + 1
-    assert [bool(call.error) for call in calls] == [False] * parsing.MAX_CALLS + [True]
 
 
 @pytest.mark.parametrize(
@@ -228,38 +203,33 @@ def test_entries_are_read_with_the_decoration_models_give_them(entry, expected):
     assert parse_answer(f"## Locations to Modify\n{entry}\n").modify == ([expected] if expected else [])
 
 
-@pytest.mark.parametrize(
-    "heading",
-    ["## Locations to Modify", "**Locations to modify:**", "1. Locations to Modify (ranked)", "LOCATIONS TO MODIFY",
-     "## 1) Locations to Modify (the likeliest come first, by how much of the issue they explain):",
-     "Locations to Modify: ranked", "## Locations to Modify, ranked ##", "**Locations to Modify** - ranked",
-     "Locations to modify are:", "__Locations  to modify__"],
-)  # fmt: skip
-def test_headings_are_known_in_their_usual_dress(heading):
-    answer = parse_answer(f"Found it.\n{heading}\n- /repo/a.py\n### Related Contexts:\n- /repo/b.py\n")
-    assert (answer.files, [location.path for location in answer.related]) == (["a.py"], ["b.py"])
+FIRST = Location(path="a.py", function="f")
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["Locations to modify are listed above.", "Related context is listed below.", "**Locations to modify** are above.",
-     "Locations to modify (ranked) are above.", "Locations to modifying",
-     "## Locations to Modify", "Locations to modify: see above."],
-)  # fmt: skip
-def test_no_sentence_and_no_empty_heading_takes_an_answer_away(line):
-    text = f"## Locations to Modify\n- /repo/a.py::f\n\n{line}\n"
-    assert parse_answer(text) == Answer(modify=[Location(path="a.py", function="f")])
+def test_headings_are_known_in_their_usual_dress_and_no_sentence_and_no_empty_one_takes_an_answer_away():
+    for heading in (
+        "## Locations to Modify", "**Locations to modify:**", "1. Locations to Modify (ranked)", "LOCATIONS TO MODIFY",
+        "## 1) Locations to Modify (the likeliest come first, by how much of the issue they explain):",
+        "Locations to Modify: ranked", "## Locations to Modify, ranked ##", "**Locations to Modify** - ranked",
+        "Locations to modify are:", "__Locations  to modify__",
+    ):  # fmt: skip
+        answer = parse_answer(f"Found it.\n{heading}\n- /repo/a.py\n### Related Contexts:\n- /repo/b.py\n")
+        assert (answer.files, [location.path for location in answer.related]) == (["a.py"], ["b.py"]), heading
+    for line in (
+        "Locations to modify are listed above.", "Related context is listed below.", "**Locations to modify** are above.",
+        "Locations to modify (ranked) are above.", "Locations to modifying", "## Locations to Modify",
+        "Locations to modify: see above.",
+    ):  # fmt: skip
+        assert parse_answer(f"## Locations to Modify\n- /repo/a.py::f\n\n{line}\n") == Answer(modify=[FIRST]), line
 
 
-@pytest.mark.parametrize(
-    "heading",
-    ["## Locations to Modify: ", "**Locations to Modify:** ", "__Locations to Modify:__ ", "Locations to Modify (ranked):"],
-)
 @pytest.mark.parametrize("entry", ["/repo/a.py::f", "`/repo/a.py::f` - wrong sign", "a.py::f"])
-def test_an_entry_may_stand_behind_the_colon_of_its_heading(heading, entry):
-    answer = parse_answer(f"{heading}{entry}\n- /repo/b.py\nRelated Context: /repo/{'deep/' * 20}c.py\n")
-    assert answer.modify == [Location(path="a.py", function="f"), Location(path="b.py")]
-    assert answer.related == [Location(path=f"{'deep/' * 20}c.py")]
+def test_an_entry_may_stand_behind_the_colon_of_its_heading(entry):
+    title = "Locations to Modify"
+    for heading in (f"## {title}: ", f"**{title}:** ", f"__{title}:__ ", f"{title} (ranked):"):
+        answer = parse_answer(f"{heading}{entry}\n- /repo/b.py\nRelated Context: /repo/{'deep/' * 20}c.py\n")
+        assert answer.modify == [FIRST, Location(path="b.py")], heading
+        assert answer.related == [Location(path=f"{'deep/' * 20}c.py")]
 
 
 PLAIN = st.from_regex(r"[a-z]{1,3}x(/[a-z]{1,3}x){0,2}\.py", fullmatch=True)

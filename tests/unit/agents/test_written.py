@@ -48,14 +48,10 @@ def test_an_unreadable_call_leaves_with_its_observation(text):
     (kept, _) = as_text(episode(turn)).turns
     assert kept.text == 'I search.\n<tool_call>\n{"name": "glob", "arguments": {}}\n</tool_call>'
     assert [seen.output for seen in kept.observations] == ["of c1"]
-    assert reads_back(as_text(episode(turn)))
-
-
-def test_a_message_of_unreadable_calls_alone_leaves_whole():
-    turn = native("", ("grep", {}))
-    turn.calls[0].error = "not JSON"
-    written = as_text(episode(turn, native("", ("glob", {}))))
-    assert [message.role for message in messages_of(written)] == ["system", "user", "assistant", "tool", "assistant"]
+    alone = native("", ("grep", {}))  # a message of unreadable calls alone leaves whole
+    alone.calls[0].error = "not JSON"
+    written = as_text(episode(turn, alone, native("", ("glob", {}))))
+    assert [message.role for message in messages_of(written)][2:] == ["assistant", "tool", "assistant", "tool", "assistant"]
     assert reads_back(written)
 
 

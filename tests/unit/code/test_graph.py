@@ -11,7 +11,7 @@ from fusesearch.code.graph.facts import facts_of
 from fusesearch.code.graph.index import EntityIndex
 from fusesearch.code.graph.linking import link
 from fusesearch.code.graph.listing import Listing, Page, node_named, shown_node
-from fusesearch.code.graph.storing import build_graph, cached_graph, read_facts, write_facts
+from fusesearch.code.graph.storing import cached_graph, read_facts, write_facts
 from fusesearch.code.names import Namer
 from fusesearch.core.config import Tools
 from fusesearch.search.repository import Repository
@@ -176,7 +176,7 @@ def test_a_snapshot_is_parsed_once_and_found_again_by_its_content(repository, tm
     write_facts(kept, [facts_of("only.py", "def cached(): pass\n")])
     assert list(cached_graph(repository, cache).nodes(FUNCTION)) == ["only.py::cached"]
     kept.write_bytes(kept.read_bytes()[:-9])
-    assert every_edge(cached_graph(repository, cache)) == every_edge(first) == every_edge(build_graph(repository))
+    assert every_edge(cached_graph(repository, cache)) == every_edge(first) == every_edge(linked(dict(sorted(FILES.items()))))
     (repository.root / "pkg/helpers.py").write_text("def other(x):\n    return x\n")
     assert "pkg/helpers.py::other" in cached_graph(Repository(repository.root), cache)
     assert len(list(cache.iterdir())) == 2
@@ -195,8 +195,8 @@ def test_a_full_cache_drops_the_least_recently_used_graph_and_one_that_cannot_be
     assert "pkg/core.py::scale" in cached_graph(repository, blocked / "cache")
 
 
-def test_nodes_are_found_by_name_and_by_words_but_no_tests(repository):
-    index = EntityIndex(build_graph(repository))
+def test_nodes_are_found_by_name_and_by_words_but_no_tests(repository, graph):
+    index = EntityIndex(graph)
     assert index.named("Shape") == index.named("shape") == ["pkg/core.py::Shape"]
     assert index.named("core.py") == index.named("core") == ["pkg/core.py"]
     assert index.named("test_area") == []
@@ -208,9 +208,9 @@ def test_nodes_are_found_by_name_and_by_words_but_no_tests(repository):
     assert empty.with_words_in_code("anything", 3, repository) == empty.with_words_in_id("anything", 3) == []
 
 
-def test_a_page_ends_at_its_limit_and_says_so(repository):
+def test_a_page_ends_at_its_limit_and_says_so(repository, graph):
     page = Page(Tools(output_chars=200))
-    Listing(repository, build_graph(repository)).add(page, "pkg/core.py")
+    Listing(repository, graph).add(page, "pkg/core.py")
     found = page.outcome()
     assert len(found.output) <= 200
     assert found.output.endswith("ask for less at a time)")

@@ -61,27 +61,19 @@ def test_comments_are_no_code(path, source, code):
     assert [line.split() for line in found.code] == [line.split() for line in code]
 
 
-def test_what_a_module_exports_has_its_own_name_or_that_of_the_export():
+def test_broken_sources_keep_the_functions_that_are_whole_and_exports_have_their_own_name_or_that_of_the_export():
+    assert spans("a.go", "package p\nfunc A() {}\nfunc B( {\nfunc C() {}\n")[0] == ("A", 2, 2)
+    assert spans("A.java", "}}}} class A { void f() {} }")[0][0] == "A.f"
     assert spans("a.js", "module.exports = function parse() {};\n") == [("parse", 1, 1)]
     assert spans("a.js", "module.exports = () => 1;\n") == [("exports", 1, 1)]
 
 
-def test_broken_sources_keep_the_functions_that_are_whole():
-    names = [name for name, _, _ in spans("a.go", "package p\nfunc A() {}\nfunc B( {\nfunc C() {}\n")]
-    assert names[0] == "A"
-    assert spans("A.java", "}}}} class A { void f() {} }")[0][0] == "A.f"
-
-
-def test_a_file_past_the_bounds_has_no_functions_and_the_next_one_has(monkeypatch):
+def test_a_file_past_the_bounds_has_no_functions_a_fault_is_told_and_the_next_file_has_its_own(monkeypatch):
+    with pytest.raises(RuntimeError, match="KeyError"):
+        read_syntax("x", "cobol")
     assert function_spans("function f() {}" + " " * parsing.MAX_CHARS, "a.js") == []
     monkeypatch.setattr(parsing, "_child", cache(lambda _: parsing.Answerer(parsing.__name__, "0.5")))
     assert read_syntax("a<" * 400_000, "cpp") is None  # ended by its limit of processor time
-    assert spans("a.js", "function f() {}") == [("f", 1, 1)]
-
-
-def test_a_fault_of_the_reader_is_told_not_hidden():
-    with pytest.raises(RuntimeError, match="KeyError"):
-        read_syntax("x", "cobol")
     assert spans("a.js", "function f() {}") == [("f", 1, 1)]
 
 

@@ -25,6 +25,11 @@ def test_a_name_of_any_language_is_read_whole_and_ends_where_prose_begins(name, 
     assert read_name(name + prose) == (name, prose)
 
 
+def test_other_text_is_no_name_and_names_of_python_are_identifiers():
+    assert [text for text in ("", "<module>", "(top level)", "12", "'quoted'", ", x") if read_name(text)] == []
+    assert (read_name("f?", "a.py"), read_name("f?", "a.rb"), read_name("#f", "a.py")) == (("f", "?"), ("f?", ""), None)
+
+
 @given(st.text(max_size=60))
 def test_any_text_is_read_without_failing(text):
     found = read_name(text)
@@ -44,17 +49,6 @@ def test_forms_that_models_write_are_our_form(written, name):
     found = read_name(written)
     assert found is not None
     assert found[0] == name
-
-
-@pytest.mark.parametrize("text", ["", "<module>", "(top level)", "12", "'quoted'", ", x"])
-def test_other_text_is_no_name(text):
-    assert read_name(text) is None
-
-
-def test_names_of_python_are_identifiers():
-    assert read_name("f?", "a.py") == ("f", "?")
-    assert read_name("f?", "a.rb") == ("f?", "")
-    assert read_name("#f", "a.py") is None
 
 
 ONLY_IN_THE_FILE = {

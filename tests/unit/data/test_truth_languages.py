@@ -24,11 +24,7 @@ SOURCES = {
     "a.h": ("class A {\n  int f() {\n    // why\n    return 1;\n  }\n};\n\nint g() {\n  return 3;\n}\n", "A.f", "g"),
     "A.cs": ("class A {\n  int f() {\n    // why\n    return 1;\n  }\n\n  int g() {\n    return 3;\n  }\n}\n", "A.f", "A.g"),
     "a.rb": ("class A\n  def f\n    # why\n    return 1\n  end\nend\n\ndef g\n  return 3\nend\n", "A.f", "g"),
-    "a.php": (
-        "<?php\nclass A {\n  function f() {\n    // why\n    return 1;\n  }\n}\n\nfunction g() {\n  return 3;\n}\n",
-        "A.f",
-        "g",
-    ),
+    "a.php": ("<?php\nclass A {\nfunction f() {\n  // why\n  return 1;\n}\n}\n\nfunction g() {\n  return 3;\n}\n", "A.f", "g"),
     "a.kt": ("class A {\n  fun f(): Int {\n    // why\n    return 1\n  }\n}\n\nfun g(): Int {\n  return 3\n}\n", "A.f", "g"),
     "a.swift": (
         "class A {\n  func f() -> Int {\n    // why\n    return 1\n  }\n}\n\nfunc g() -> Int {\n  return 3\n}\n",
@@ -37,7 +33,6 @@ SOURCES = {
     ),
     "a.scala": ("class A:\n  def f: Int =\n    // why\n    1\n\nobject B:\n  def g: Int =\n    3\n", "A.f", "B.g"),
 }
-EVERY = pytest.mark.parametrize("path", SOURCES)
 
 
 def truth(path: str, old: str, new: str) -> Truth:
@@ -46,63 +41,37 @@ def truth(path: str, old: str, new: str) -> Truth:
     return truth_from_patch(patch.replace("\r\n", "\n"), {path: old}.get)
 
 
-@EVERY
-def test_a_changed_line_modifies_the_function_that_holds_it(path):
+@pytest.mark.parametrize("path", SOURCES)
+def test_the_rules_of_python_hold_in_every_language(path):
     old, first, second = SOURCES[path]
-    assert truth(path, old, old.replace("1", "2")).functions == [f"{path}::{first}"]
-    assert truth(path, old, re.sub(r"\b3\b", "4", old)).functions == [f"{path}::{second}"]
+    changed = truth(path, old, old.replace("1", "2"))
+    assert changed.functions == [f"{path}::{first}"]
     number = old[: old.index("1")].count("\n") + 1
-    assert truth(path, old, old.replace("1", "2")).lines == {path: [(number, number)]}
-
-
-@EVERY
-def test_comments_blanks_and_lost_line_ends_modify_none(path):
-    old = SOURCES[path][0]
+    assert changed.lines == {path: [(number, number)]}
+    assert truth(path, old, re.sub(r"\b3\b", "4", old)).functions == [f"{path}::{second}"]
+    # comments, blanks and lost line ends modify none
     for new in (old.replace("why", "wherefore"), old.replace("1;", "1;  "), old.replace("\n\n", "\n\n\n")):
         if new != old:
             assert truth(path, old, new) == Truth(files=[path], lines=truth(path, old, new).lines)
     assert truth(path, old.replace("\n", "\r\n"), old.replace("\n", "\r\n").replace("1", "2")).functions
-
-
-@EVERY
-def test_removed_functions_are_modified_and_renamed_ones_added_too(path):
-    old, first, second = SOURCES[path]
+    # a renamed function is modified and added, and a new file adds all
     renamed = truth(path, old, re.sub(r"\bg\b", "late", old))
-    simple = second.rpartition(".")[2]
     assert renamed.functions == [f"{path}::{second}"]
-    assert renamed.added_functions == [f"{path}::{second.removesuffix(simple)}late"]
-    assert f"{path}::{first}" not in renamed.functions
-
-
-@EVERY
-def test_a_new_file_adds_its_functions(path):
-    text, first, second = SOURCES[path]
-    body = "".join(f"+{line}\n" for line in text.splitlines())
-    count = text.count("\n")
-    patch = f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{count} @@\n{body}"
+    assert renamed.added_functions == [f"{path}::{second.removesuffix('g')}late"]
+    body = "".join(f"+{line}\n" for line in old.splitlines())
+    patch = f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{old.count(chr(10))} @@\n{body}"
     assert truth_from_patch(patch, {}.get) == Truth(added_files=[path], added_functions=[f"{path}::{first}", f"{path}::{second}"])
 
 
-def test_an_annotation_or_attribute_above_belongs_to_the_function():
-    old = SOURCES["a.rs"][0]
-    assert truth("a.rs", old, old.replace("fn g", "#[inline]\nfn g")).functions == ["a.rs::g"]
-    old = SOURCES["A.java"][0]
-    assert truth("A.java", old, old.replace("  int g", "  @Override\n  int g")).functions == ["A.java::A.g"]
-
-
-def test_a_renamed_file_keeps_the_names_it_had_in_another_language():
-    old = SOURCES["a.js"][0]
+def test_a_renamed_file_keeps_the_names_it_had_in_another_language_and_what_cannot_be_parsed_is_told():
     patch = "diff --git a/a.js b/a.ts\nsimilarity index 90%\nrename from a.js\nrename to a.ts\n--- a/a.js\n+++ b/a.ts\n"
     patch += "@@ -4 +4 @@\n-    return 1;\n+    return 2;\n"
-    found = truth_from_patch(patch, {"a.js": old}.get)
+    found = truth_from_patch(patch, {"a.js": SOURCES["a.js"][0]}.get)
     assert found == Truth(files=["a.js"], functions=["a.js::A.f"], lines={"a.js": [(4, 4)]})
-
-
-@pytest.mark.parametrize("path", ["a.c", "a.cpp", "a.kt", "a.cs", "a.swift", "a.scala"])
-def test_a_change_in_code_that_cannot_be_parsed_says_so(path):
-    old = "class ) { ]] ((\n" * 5
-    found = truth(path, old, old.replace("((", "((x", 1))
-    assert (found.files, found.functions, found.unread) == ([path], [], [path])
+    broken = "class ) { ]] ((\n" * 5
+    for path in ("a.c", "a.cpp", "a.kt", "a.cs", "a.swift", "a.scala"):
+        found = truth(path, broken, broken.replace("((", "((x", 1))
+        assert (found.files, found.functions, found.unread) == ([path], [], [path])
 
 
 MACRO = "SSL_METHOD\nf() {\n  return 1;\n}\n\nint g() { return 2; }\n\nclass Store {\n};\n"
@@ -118,6 +87,8 @@ NAMED = '@JvmName("x")\ninternal fun f(): Int {\n  return 1\n}\n'
         ("a.cpp", MACRO, "class Store {", "class API_X Store : public Base {", []),
         ("a.kt", NAMED, "}\n", "}\n\n/** Why. */\nval d = 1\n", []),
         ("a.kt", NAMED, '"x"', '"y"', ["f"]),
+        ("a.rs", SOURCES["a.rs"][0], "fn g", "#[inline]\nfn g", ["g"]),
+        ("A.java", SOURCES["A.java"][0], "  int g", "  @Override\n  int g", ["A.g"]),
     ],
 )
 def test_the_function_of_a_change_is_known_whatever_stands_around_it(path, old, before, after, functions):

@@ -1,19 +1,17 @@
-"""What runs share: deployments, limits, and a Ray cluster that the environment names."""
+"""What runs share: deployments and limits."""
 
 import importlib
 import logging
 import re
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import yaml
 
-from flows import fan_out, pipeline
+from flows import pipeline
 from flows.limits import GITHUB, GPU, TEACHER, has_gpu, limits_of
 from fusesearch.core.config import parse_params
-from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.core.errors import DataError
 from tasks.stages import STAGES
 
 
@@ -36,14 +34,6 @@ def test_make_serve_makes_every_limit():
     makefile = (Path(__file__).parents[3] / "Makefile").read_text()
     (names,) = re.findall(r"for name in (.+); do .+ gcl create \$\$name", makefile)
     assert set(names.split()) == {GITHUB, TEACHER, GPU}
-
-
-def test_a_cluster_without_ray_is_one_clear_line(monkeypatch):
-    monkeypatch.setenv("FUSESEARCH_RAY", "local")
-    monkeypatch.setitem(sys.modules, "prefect_ray", None)
-    monkeypatch.setattr(fan_out, "parts_of", lambda job, count: [])
-    with pytest.raises(ConfigError, match="Ray is not installed"):
-        fan_out.fan_out(SimpleNamespace(stage=STAGES["filter"]))
 
 
 ROOT = Path(__file__).parents[3]

@@ -68,49 +68,40 @@ async def test_one_exact_id_is_shown_whole_with_numbers(tools):
     assert found.entities == ["shop/cart.py:10", "shop/cart.py:11"]
 
 
-@pytest.mark.parametrize("term", ["sum_up", "SUM_UP", "def sum_up", "function sum_up()", "cart.sum_up", "shop.cart.sum_up"])
-async def test_names_are_found_however_they_are_written(tools, term):
-    found = await seen(tools, "search_entity", terms=[term])
-    assert "function /repo/shop/cart.py::sum_up, lines 17-18" in found.output
+SUM_UP = "function /repo/shop/cart.py::sum_up, lines 17-18"
+WRITTEN = ["sum_up", "SUM_UP", "def sum_up", "function sum_up()", "cart.sum_up", "shop.cart.sum_up"]
 
 
-async def test_many_of_one_name_are_listed_as_ids_and_one_with_its_holder_means_that_one(tools):
-    found = await seen(tools, "search_entity", terms=["same"])
-    assert found.output.count("function /repo/shop/many.py::C") == MANY
-    assert f"({MANY} of {MANY + 5}" in found.output
-    assert found.entities == ["shop/many.py"]
-    found = await seen(tools, "search_entity", terms=["C7.same"])
-    assert "C7.same, lines" in found.output
-    assert "C8" not in found.output
-
-
-async def test_long_classes_are_outlined_and_whole_on_request(tools):
-    outline = await seen(tools, "search_entity", terms=["Long"])
-    whole = await seen(tools, "retrieve_entity", entities=["/repo/shop/long.py::Long"])
-    assert outline.entities == ["shop/long.py:1", "shop/long.py:2"]
-    assert len(whole.entities) == OUTLINE_LINES + 3
-
-
-async def test_words_find_code_where_no_name_does(tools):
-    found = await seen(tools, "search_entity", terms=["what is bought"])
-    assert "class /repo/shop/cart.py::Cart" in found.output
-    nothing = await seen(tools, "search_entity", terms=["zzz yyy"])
-    assert "nothing found" in nothing.output
-    assert nothing.entities == []
-
-
-async def test_a_pattern_keeps_to_files_unless_none_matches(tools):
-    inside = await seen(tools, "search_entity", terms=["__init__", "rounded"], file_pattern="/repo/shop/**/money.py")
-    assert "cart.py" not in inside.output
-    elsewhere = await seen(tools, "search_entity", terms=["rounded"], file_pattern="docs/*")
-    assert "money.py::Money.rounded" in elsewhere.output
-
-
-async def test_lines_show_what_holds_them(tools):
-    found = await seen(tools, "search_entity", lines=[11, 2], file_pattern="/repo/shop/cart.py")
-    assert "function /repo/shop/cart.py::Cart.total" in found.output
-    assert "around line 2" in found.output
-    assert (await seen(tools, "search_entity", lines=[1])).error
+@pytest.mark.parametrize(
+    ("name", "arguments", "shown", "hidden", "entities"),
+    [
+        *(("search_entity", {"terms": [term]}, [SUM_UP], [], ["shop/cart.py:17", "shop/cart.py:18"]) for term in WRITTEN),
+        # many of one name are listed as ids, and one with its holder means that one
+        ("search_entity", {"terms": ["same"]}, [f"C{MANY - 1}.same", f"({MANY} of "], [f"C{MANY}.same"], ["shop/many.py"]),
+        ("search_entity", {"terms": ["C7.same"]}, ["C7.same, lines"], ["C8"], None),
+        # words find code where no name does
+        ("search_entity", {"terms": ["what is bought"]}, ["class /repo/shop/cart.py::Cart"], [], None),
+        ("search_entity", {"terms": ["zzz yyy"]}, ["nothing found"], [], []),
+        # a pattern keeps to files unless none matches, and lines show what holds them
+        ("search_entity", {"terms": ["__init__", "rounded"], "file_pattern": "/repo/shop/**/money.py"}, [], ["cart.py"], None),
+        ("search_entity", {"terms": ["rounded"], "file_pattern": "docs/*"}, ["money.py::Money.rounded"], [], None),
+        ("search_entity", {"lines": [11, 2], "file_pattern": "/repo/shop/cart.py"}, ["Cart.total", "around line 2"], [], None),
+        # a long class is outlined here and whole there
+        ("search_entity", {"terms": ["Long"]}, [], [], ["shop/long.py:1", "shop/long.py:2"]),
+        ("retrieve_entity", {"entities": ["/repo/shop/long.py::Long"]}, [], [],
+         [f"shop/long.py:{line}" for line in range(1, OUTLINE_LINES + 4)]),
+        # a walk leaves out tests and other types, and ids that are not there are told with close ones
+        ("traverse_graph", {"start": ["/repo"], "hops": -1, "node_types": ["directory", "file"]},
+         ["/repo/shop/money.py"], ["test", "::"], None),
+        ("retrieve_entity", {"entities": ["shop/cart.py::Cart.totals", "tests/test_cart.py", "shop"]},
+         ["no such id: shop/cart.py::Cart.totals; close: /repo/shop/cart.py::Cart", "tests are left out", "/repo/shop/money.py"],
+         [], None),
+    ],
+)  # fmt: skip
+async def test_tools_show_what_is_asked_for(tools, name, arguments, shown, hidden, entities):
+    found = await tools.call(name, arguments)
+    assert [text for text in shown if text not in found.output] + [text for text in hidden if text in found.output] == []
+    assert entities in (None, found.entities)
 
 
 async def test_a_walk_is_shown_as_a_tree_with_its_edges(tools):
@@ -126,26 +117,13 @@ async def test_a_walk_is_shown_as_a_tree_with_its_edges(tools):
     assert up.output.split("\n")[1:] == ["└── invokes-by ── /repo/shop/cart.py::sum_up"]
 
 
-async def test_a_walk_leaves_out_tests_and_other_types(tools):
-    found = await seen(tools, "traverse_graph", start=["/repo"], hops=-1, node_types=["directory", "file"])
-    assert "test" not in found.output
-    assert "::" not in found.output
-    assert "/repo/shop/money.py" in found.output
-
-
-async def test_ids_that_are_not_there_are_told_with_close_ones(tools):
-    found = await seen(tools, "retrieve_entity", entities=["shop/cart.py::Cart.totals", "tests/test_cart.py", "shop"])
-    assert "no such id: shop/cart.py::Cart.totals; close: /repo/shop/cart.py::Cart" in found.output
-    assert "tests are left out" in found.output
-    assert "/repo/shop/money.py" in found.output
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "reason"),
     [
         ("bash", {}, "there is no tool bash"),
         ("search_entity", {}, "give terms"),
         ("search_entity", {"terms": [1]}, "must be text"),
+        ("search_entity", {"lines": [1]}, "with lines, file_pattern must be one file"),
         ("search_entity", {"terms": ["a"] * (MAX_ITEMS + 1)}, "at most"),
         ("search_entity", {"query": "x"}, "unknown argument query"),
         ("traverse_graph", {"start": []}, "start is missing"),
@@ -170,33 +148,18 @@ def test_a_large_walk_ends_and_says_so():
     assert "the walk ends" in page.outcome().output
 
 
-ANSWER = """Some thoughts about `shop/money.py`.
-
-```
-shop/cart.py
-class: Cart
-function: total
-line: 14
-
-/repo/shop/money.py
-method: Money.rounded
-```
-"""
-
-
 def entities(text, repository):
     return [location.entity for location in read_answer(text, Namer(repository)).modify]
-
-
-def test_the_answer_is_ranked_by_the_order_it_is_written_in(repository):
-    assert entities(ANSWER, repository) == [
-        "shop/cart.py::Cart.total", "shop/cart.py::Cart.items", "shop/money.py::Money.rounded",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
+        (
+            "Thoughts about `shop/money.py`.\n```\nshop/cart.py\nclass: Cart\nfunction: total\nline: 14\n\n"
+            "/repo/shop/money.py\nmethod: Money.rounded\n```",
+            ["shop/cart.py::Cart.total", "shop/cart.py::Cart.items", "shop/money.py::Money.rounded"],  # in the order written
+        ),
         ("```\nshop/gone.py\nfunction: f\nshop/cart.py\n```", ["shop/cart.py"]),
         ("```\nshop/cart.py\nfunction: nothing_like_it\n```", ["shop/cart.py"]),
         ("```\nshop/cart.py\nclass: Cart\n```", ["shop/cart.py"]),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fusesearch.code.graph.storing import build_graph
+from fusesearch.code.graph.storing import cached_graph
 from fusesearch.core.config import Tools
 from fusesearch.localizers.orcaloca import Context, Result, node_of
 from fusesearch.localizers.orcaloca.actions import DECOMPOSED, RELATED_FILE, Action, Queue
@@ -45,7 +45,7 @@ def searches(tmp_path_factory):
     root = tmp_path_factory.mktemp("bank")
     write(root, FILES)
     repository = Repository(root)
-    return Searches(repository, build_graph(repository), Tools())
+    return Searches(repository, cached_graph(repository, tmp_path_factory.mktemp("graphs")), Tools())
 
 
 def callable_(name, path=""):
@@ -95,7 +95,7 @@ def test_the_queue_goes_by_priority_and_age_and_a_repeated_request_rises_and_sta
     ],
 )
 def test_searches_mean_what_their_arguments_say(searches, action, nodes):
-    assert list(searches.meaning(action).nodes) == nodes
+    assert list(searches.meaning(action)) == nodes
 
 
 def test_one_node_is_shown_with_code_several_as_a_list_and_folders_as_a_tree(searches):

@@ -29,11 +29,11 @@ def test_a_stage_that_fails_is_named_with_its_reason_and_ends_the_rehearsal(tmp_
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
     monkeypatch.setattr(rehearsal, "make_model", lambda *_: None)
     monkeypatch.setattr(rehearsal, "_run", lambda stage, folder: "no memory" if stage == "filter" else "")
-    steps = list(rehearse(load_profile("small", ROOT), None, tmp_path, lambda name: None))
+    steps = list(rehearse(load_profile("small", ROOT), None, tmp_path))
     assert [(step.name, step.error) for step in steps] == [("model", ""), ("mine", ""), ("filter", "no memory")]
 
 
 def test_a_folder_without_a_tokenizer_is_refused(tmp_path):
     with pytest.raises(DataError, match=r"tokenizer\.json"):
-        next(rehearse(load_profile("small", ROOT), tmp_path, tmp_path, lambda name: None))
+        next(rehearse(load_profile("small", ROOT), tmp_path, tmp_path))
     assert not (tmp_path / "data").exists()

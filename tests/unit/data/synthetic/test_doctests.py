@@ -2,7 +2,6 @@
 
 import ast
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,55 +41,35 @@ class Box:
 '''
 
 
-@pytest.fixture
-def found():
-    return {docstring.owner: docstring for docstring in doctests.collect(ast.parse(TEXT), "box.py", "box")}
-
-
-def shown(examples):
-    return [example.shown for example in examples]
-
-
-def test_examples_of_modules_classes_and_methods_are_found(found):
+def test_a_reproducer_has_the_statements_its_names_need_and_no_other():
+    found = {docstring.owner: docstring for docstring in doctests.collect(ast.parse(TEXT), "box.py", "box")}
     assert list(found) == ["box.py", "box.py::Box", "box.py::Box.open"]
+    for place, statements in (
+        (5, ["items = []", "items.append(4)", "items"]),
+        (4, ["from os.path import join", 'join("a", "b")']),  # imports are trimmed, and directives hidden
+    ):
+        assert [example.shown for example in doctests.reproducer(found["box.py::Box"], place)] == statements
+    outcomes = doctests.run_examples(found["box.py::Box"].examples, {})
+    assert [outcome.passed for outcome in outcomes] == [True] * len(found["box.py::Box"].examples)
 
 
-def test_a_reproducer_has_the_statements_its_names_need_and_no_other(found):
-    assert shown(doctests.reproducer(found["box.py::Box"], 5)) == ["items = []", "items.append(4)", "items"]
-    # imports are trimmed, and directives hidden
-    assert shown(doctests.reproducer(found["box.py::Box"], 4)) == ["from os.path import join", 'join("a", "b")']
+def example(source, want, error=None):
+    return doctests.Example(source, want, error, doctests.OPTIONS)
 
 
-def test_a_session_runs_to_its_end_when_everything_is_as_documented_and_stops_at_the_first_difference(found):
-    examples = found["box.py::Box"].examples
-    outcomes = doctests.run_examples(examples, {})
-    assert len(outcomes) == len(examples)
-    assert all(outcome.passed for outcome in outcomes)
-    wrong = doctests.Example("1 + 1\n", "3\n", None, doctests.OPTIONS)
-    [outcome] = doctests.run_examples([wrong, wrong], {})
+def test_a_session_stops_at_the_first_difference_and_says_what_came_without_addresses_of_memory():
+    [outcome] = doctests.run_examples([example("1 + 1\n", "3\n")] * 2, {})
     assert (outcome.passed, outcome.got) == (False, "2\n")
-
-
-def test_an_exception_is_reported_with_type_and_message_and_a_promised_one_that_does_not_come_is_a_failure():
-    assert not doctests.run_example(doctests.Example("1\n", "", "ValueError: no\n", doctests.OPTIONS), {}).passed
-    outcome = doctests.run_example(doctests.Example("int('x')\n", "3\n", None, doctests.OPTIONS), {})
-    assert not outcome.passed
-    assert outcome.exception == "ValueError"
+    assert not doctests.run_example(example("1\n", "", "ValueError: no\n"), {}).passed  # the promised one does not come
+    outcome = doctests.run_example(example("int('x')\n", "3\n"), {})
+    assert (outcome.passed, outcome.exception) == (False, "ValueError")
     assert "invalid literal" in outcome.message
-
-
-@pytest.mark.parametrize(
-    ("source", "got"), [("object()\n", "<object object at 0x...>\n"), ("{}[object()]\n", "KeyError: <object object at 0x...>\n")]
-)
-def test_memory_addresses_are_not_quoted(source, got):
-    outcome = doctests.run_example(doctests.Example(source, "3\n", None, doctests.OPTIONS), {})
-    assert outcome.got == got
-    assert "0x7" not in outcome.message
-
-
-@pytest.mark.parametrize("want", ["<object at 0x7f3a12>\n", "", "x" * 1000])
-def test_outputs_that_no_report_could_quote_are_left_out(want):
-    assert not doctests.is_reportable(doctests.Example("f()\n", want, None, doctests.OPTIONS))
+    for source, got in (("object()\n", "<object object at 0x...>\n"), ("{}[object()]\n", "KeyError: <object object at 0x...>\n")):
+        outcome = doctests.run_example(example(source, "3\n"), {})
+        assert outcome.got == got
+        assert "0x7" not in outcome.message
+    # outputs that no report could quote
+    assert not any(doctests.is_reportable(example("f()\n", want)) for want in ("<object at 0x7f3a12>\n", "", "x" * 1000))
 
 
 @given(st.text(max_size=200))

@@ -7,10 +7,24 @@ from fusesearch.data.sources.synthetic.packages import files_of, locate, parse_p
 
 
 def test_repositories_are_named_by_distribution_and_package():
-    assert repository_name("sympy.ntheory") == "sympy/ntheory"
-    assert repository_name("toolz") == "toolz/toolz"
-    assert repository_name("sklearn.metrics") == "scikit-learn/metrics"
-    assert repository_name("json") == "cpython/json"
+    modules = {"sympy.ntheory": "sympy/ntheory", "toolz": "toolz/toolz", "json": "cpython/json"}
+    modules["sklearn.metrics"] = "scikit-learn/metrics"
+    assert {name: repository_name(name) for name in modules} == modules
+
+
+def test_what_is_no_package_is_refused_in_one_line(tmp_path):
+    (tmp_path / "src" / "mine").mkdir(parents=True)
+    (tmp_path / "src" / "mine" / "__init__.py").write_text("")
+    for entries, said in (
+        (["a b"], r"mine\.packages"), (["x=os"], r"mine\.packages"), (["toolz", "toolz"], r"mine\.packages"),
+        ([""], r"mine\.packages"), ([str(tmp_path / "src")], "give one of the packages in it, mine"),
+        (["./surely/not/here"], "is not a folder"),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError, match=said):
+            parse_packages(entries)
+    for name, said in (("surely_not_installed_here", "not installed"), ("toolz.nowhere", "no Python source")):
+        with pytest.raises(DataError, match=said):
+            locate(name)
 
 
 def test_files_lie_under_the_package_folder_and_tests_stay_out():
@@ -31,16 +45,6 @@ def test_a_file_lists_packages_one_a_line(tmp_path):
         parse_packages([str(tmp_path / "none.txt")])
 
 
-def test_malformed_lists_are_refused_and_a_package_that_is_not_installed_is_an_error_in_one_line():
-    for entries in (["a b"], ["x=os"], ["toolz", "toolz"], [""]):
-        with pytest.raises(ConfigError, match=r"mine\.packages"):
-            parse_packages(entries)
-    with pytest.raises(DataError, match="not installed"):
-        locate("surely_not_installed_here")
-    with pytest.raises(DataError, match="no Python source"):
-        locate("toolz.nowhere")
-
-
 def test_a_folder_is_a_package_wherever_it_lies(tmp_path):
     inner = tmp_path / "src" / "mine" / "inner"
     inner.mkdir(parents=True)
@@ -54,12 +58,3 @@ def test_a_folder_is_a_package_wherever_it_lies(tmp_path):
     before = whole.version
     (inner / "a.py").write_text("x = 2\n")
     assert whole.version != before
-
-
-def test_a_folder_that_is_no_package_is_refused_with_what_to_give_instead(tmp_path):
-    (tmp_path / "src" / "mine").mkdir(parents=True)
-    (tmp_path / "src" / "mine" / "__init__.py").write_text("")
-    with pytest.raises(ConfigError, match="give one of the packages in it, mine"):
-        parse_packages([str(tmp_path)])
-    with pytest.raises(ConfigError, match="is not a folder"):
-        parse_packages(["./surely/not/here"])

@@ -26,36 +26,25 @@ def recurse(depth):
     return recurse(depth - 1) if depth else 0
 
 
-def test_a_loop_of_the_watched_function_is_ended_though_it_calls_nothing():
-    watch = Watch(spin.__code__, 1000)
-    with pytest.raises(BudgetSpent), watch.watching():
-        spin()
-    assert watch.spent
-
-
-def test_calls_are_counted_wherever_they_happen():
-    watch = Watch(spin.__code__, 50)
-    with watch.watching():
-        recurse(30)
-    assert not watch.spent
-    with pytest.raises(BudgetSpent), watch.watching():
-        recurse(30)
-    assert watch.spent
-
-
-def test_lines_of_other_functions_are_not_counted():
-    watch = Watch(recurse.__code__, 5)
-    with watch.watching():
-        for _ in range(1000):
-            pass
-        many_lines()
-    assert not watch.spent
-
-
 def many_lines():
     number = 0
     while number < 1000:
         number += 1
+
+
+def test_lines_of_the_watched_function_and_calls_anywhere_are_counted_and_no_other_lines():
+    watch = Watch(spin.__code__, 1000)
+    with pytest.raises(BudgetSpent), watch.watching():
+        spin()  # calls nothing
+    assert watch.spent
+    watch = Watch(spin.__code__, 50)
+    with watch.watching():
+        recurse(30)
+        many_lines()
+    assert not watch.spent
+    with pytest.raises(BudgetSpent), watch.watching():
+        recurse(30)
+    assert watch.spent
 
 
 def endless(number):

@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -57,36 +58,28 @@ def columns(root: Path, issue: str) -> dict[str, dict[str, float]]:
     return {candidate.entity: candidate.columns for candidate in [*found.files, *found.functions]}
 
 
-def test_columns_of_candidates_are_those_that_models_are_trained_on(root: Path):
+def test_columns_are_those_of_models_and_say_what_exports_calls_frames_messages_and_paths_tell(root: Path):
     with Index(Repository(root), None) as index:
         found = candidates_of('`total` is wrong\nTraceback\n  File "pkg/fast.py", line 5, in total\n', index)
-    assert found.files
-    assert found.functions
-    assert all(candidate.columns.keys() <= set(FILE_COLUMNS) for candidate in found.files)
-    assert all(candidate.columns.keys() <= set(FUNCTION_COLUMNS) for candidate in found.functions)
-    assert all(len(candidate.row()) == len(FUNCTION_COLUMNS) for candidate in found.functions)
-
-
-def test_a_name_defined_twice_is_told_by_what_packages_export(root: Path):
-    found = columns(root, "total([1]) is 2")
-    assert found["pkg/fast.py::total"]["exported"] > found["pkg/slow.py::total"]["exported"] == 0
-    assert found["pkg/fast.py"]["defines_unique"] == found["pkg/slow.py"]["defines_unique"] == 0.5
-
-
-def test_calls_of_a_named_function_are_evidence(root: Path):
-    found = columns(root, "total([1]) is 2 for items of the store")
-    assert found["pkg/parts.py::part"]["called_by_named"] > 0
-    assert "called_by_named" not in found["pkg/store.py::Store.write"]
-
-
-def test_the_last_frame_the_message_and_the_path_are_evidence(root: Path):
+    assert {name for candidate in found.files for name in candidate.columns} <= {*FILE_COLUMNS}
+    assert {name for candidate in found.functions for name in candidate.columns} <= {*FUNCTION_COLUMNS}
+    assert {len(candidate.row()) for candidate in found.functions} == {len(FUNCTION_COLUMNS)}
+    named = columns(root, "total([1]) is 2 for items of the store")
+    assert named["pkg/fast.py::total"]["exported"] > named["pkg/slow.py::total"]["exported"] == 0
+    assert named["pkg/fast.py"]["defines_unique"] == named["pkg/slow.py"]["defines_unique"] == 0.5
+    assert named["pkg/parts.py::part"]["called_by_named"] > 0
+    assert "called_by_named" not in named["pkg/store.py::Store.write"]
     trace = 'Crash\n  File "/x/pkg/fast.py", line 5, in total\n  File "/x/pkg/parts.py", line 3, in part\n'
-    trace += "ValueError: items must not be empty here\n"
-    found = columns(root, trace + "see pkg/store.py:2")
-    assert found["pkg/parts.py"]["frame_last"] == found["pkg/parts.py::part"]["frame_last"] == 1
-    assert found["pkg/fast.py"]["frame"] == 0.5
-    assert found["pkg/parts.py::part"]["phrase"] == 1
-    assert found["pkg/store.py"]["path_named"] == found["pkg/store.py::Store.write"]["line"] == 1
+    crash = columns(root, trace + "ValueError: items must not be empty here\nsee pkg/store.py:2")
+    assert crash["pkg/parts.py"]["frame_last"] == crash["pkg/parts.py::part"]["frame_last"] == 1
+    assert (crash["pkg/fast.py"]["frame"], crash["pkg/parts.py::part"]["phrase"]) == (0.5, 1)
+    assert crash["pkg/store.py"]["path_named"] == crash["pkg/store.py::Store.write"]["line"] == 1
+    write(
+        root,
+        {"sum.rs": "pub fn total(x: u8) -> u8 { x }\n\n#[cfg(test)]\nmod tests {\n    fn total_is_right() { total(1); }\n}\n"},
+    )
+    rust = [entity for entity in columns(root, "total_is_right: `total` panics") if entity.startswith("sum.rs::")]
+    assert rust == ["sum.rs::total"]  # unit tests inside files of Rust are no candidates
 
 
 def test_history_is_unknown_without_git_and_known_with_it(root: Path):
@@ -187,11 +180,20 @@ def test_strange_issues_have_an_answer_or_none_and_a_tree_without_code_has_none(
         assert {location.path for location in found} <= FILES.keys()
 
 
-def test_shipped_models_fit_the_features_and_are_small():
+def test_shipped_models_fit_the_features_are_small_and_a_probability_lies_on_the_curve_of_its_group():
     file, function = models()
     assert {file.columns[used] for tree in file.trees for used in tree[0]} <= {*FILE_COLUMNS}
     assert {function.columns[used] for tree in function.trees for used in tree[0]} <= {*FUNCTION_COLUMNS}
     assert WEIGHTS.stat().st_size < 1_000_000
+    model = Model([], {"python": (0.0, 1.0, 0.0), "other": (0.0, 0.0, 1.0)}, 0.0)
+    assert [model.probability("python", odds, 9) for odds in (-1e9, 0, math.log(4))] == pytest.approx([0, 0.5, 0.8])
+    assert [model.probability("other", 9, score) for score in (-math.log(4), 0, 1e9)] == pytest.approx([0.2, 0.5, MOST])
+
+
+@given(st.lists(st.floats(-50, 50), min_size=1, max_size=20).map(sorted))
+def test_log_odds_keep_the_order_of_scores(scores: list[float]):
+    rows = list(zip(scores, log_odds(scores), strict=True))
+    assert all(score == other or odds <= more for (score, odds), (other, more) in pairwise(rows))
 
 
 def test_models_that_are_damaged_or_of_other_features_are_refused(tmp_path: Path, root: Path):
@@ -212,15 +214,6 @@ def test_models_that_are_damaged_or_of_other_features_are_refused(tmp_path: Path
             read_models(tmp_path / "weights.json")
     with pytest.raises(ArtifactError):
         read_models(tmp_path / "none.json")
-
-
-@given(st.lists(st.floats(-50, 50), min_size=1, max_size=20))
-def test_log_odds_keep_the_order_of_scores(scores: list[float]):
-    odds = log_odds(scores)
-    for (score, found), (other, known) in zip(
-        sorted(zip(scores, odds, strict=True)), sorted(zip(scores, odds, strict=True))[1:], strict=False
-    ):
-        assert score == other or found <= known
 
 
 def test_the_one_file_that_an_issue_names_by_its_path_comes_first_and_no_other_is_more_probable():
@@ -263,12 +256,6 @@ class Scored(Model):
         return score
 
 
-def test_a_probability_lies_on_the_curve_of_its_group():
-    model = Model([], {"python": (0.0, 1.0, 0.0), "other": (0.0, 0.0, 1.0)}, 0.0)
-    assert [model.probability("python", odds, 9) for odds in (-1e9, 0, math.log(4))] == pytest.approx([0, 0.5, 0.8])
-    assert [model.probability("other", 9, score) for score in (-math.log(4), 0, 1e9)] == pytest.approx([0.2, 0.5, MOST])
-
-
 def test_exported_trees_score_as_lightgbm_does():
     lightgbm = pytest.importorskip("lightgbm")
     numpy = pytest.importorskip("numpy")
@@ -284,13 +271,6 @@ def test_exported_trees_score_as_lightgbm_does():
         data = {"columns": list(COLUMNS["file"]), "trees": from_lightgbm(booster.dump_model()), "calibration": calibration}
         model = Model.of(json.loads(json.dumps(data)), FILE_COLUMNS)
         assert [model.score(list(row)) for row in rows] == pytest.approx(list(booster.predict(rows, raw_score=True)), abs=1e-4)
-
-
-def test_unit_tests_inside_files_of_rust_are_no_candidates(tmp_path: Path):
-    text = "pub fn total(x: u8) -> u8 { x }\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn total_is_right() { total(1); }\n}\n"
-    (tmp_path / "sum.rs").write_text(text)
-    found = ranking_of("total_is_right: `total` panics", Repository(tmp_path), tmp_path / "index")
-    assert [one.candidate.entity for one in found.functions] == ["sum.rs::total"]
 
 
 def test_of_many_methods_of_a_name_only_the_one_with_the_frames_line_is_said_to_be_in_the_frame(tmp_path: Path):

@@ -26,60 +26,30 @@ PYTHON = {
     "shop/tax.py": "def rate_of(cart):\n    return 1\n\n\ndef unused():\n    return 2\n",
     "shop/pay.py": "from shop.cart import Cart\n\n\ndef checkout(items):\n    return Cart(items).total()\n",
 }
-TYPESCRIPT = {
-    "src/cart.ts": (
-        "import { rateOf } from './tax';\n\nexport class Cart {\n  total(): number {\n"
-        "    return this.sum() + rateOf(this);\n  }\n\n  sum(): number {\n    return 0;\n  }\n}\n"
-    ),
-    "src/tax.ts": "export function rateOf(\n  cart: Cart,\n): number {\n  return 1;\n}\n",
-    "src/pay.ts": "export function checkout(cart: Cart) {\n  return cart.total();\n}\n",
-}
-GO = {
-    "cart.go": "package shop\n\ntype Cart struct{ items []int }\n\nfunc (c *Cart) Total() int {\n"
-    "\treturn c.sum() + RateOf(c)\n}\n\nfunc (c *Cart) sum() int {\n\treturn 0\n}\n",
-    "tax.go": "package shop\n\nfunc RateOf(c *Cart) int {\n\treturn 1\n}\n",
-    "pay.go": "package shop\n\nfunc Checkout(c *Cart) int {\n\treturn c.Total()\n}\n",
-}
-RUBY = {
-    "cart.rb": "class Cart\n  def grand_total\n    sum_of + rate_of\n  end\n"
-    "\n  def sum_of\n    0\n  end\n\n  def rate_of\n    1\n  end\nend\n",
-    "pay.rb": "class Pay\n  def checkout(cart)\n    cart.grand_total\n  end\nend\n",
-}
-
-
-def planted(root: Path, files: dict[str, str]) -> Repository:
-    return Repository(write(root, files))
 
 
 def entities(found: Context, kind: str) -> list[str]:
     return [f"{one.path}::{one.function}" if one.function else one.path for one in found.excerpts if one.kind == kind]
 
 
-@pytest.mark.parametrize(
-    ("files", "name", "path", "callees", "caller"),
-    [
-        (PYTHON, "Cart.total", "shop/cart.py", ["shop/cart.py::Cart._sum", "shop/tax.py::rate_of"], "shop/pay.py::checkout"),
-        (TYPESCRIPT, "Cart.total", "src/cart.ts", ["src/cart.ts::Cart.sum", "src/tax.ts::rateOf"], "src/pay.ts::checkout"),
-        (GO, "Cart.Total", "cart.go", ["cart.go::Cart.sum", "tax.go::RateOf"], "pay.go::Checkout"),
-        (RUBY, "Cart.grand_total", "cart.rb", ["cart.rb::Cart.sum_of", "cart.rb::Cart.rate_of"], "pay.rb::Pay.checkout"),
-    ],
-    ids=["python", "typescript", "go", "ruby"],
-)
-def test_the_function_stands_first_then_what_it_calls_and_its_callers(
-    tmp_path: Path, files: dict[str, str], name: str, path: str, callees: list[str], caller: str
-):
-    found = context_of(f"`{name}` returns a wrong number\n", planted(tmp_path, files), 110, tmp_path / "index")
-    everything = context_of(f"`{name}` returns a wrong number\n", planted(tmp_path, files), 4000, tmp_path / "index")
-    assert entities(found, "function")[0] == entities(everything, "function")[0] == f"{path}::{name}"
+def read_for(issue: str, tokens: int, folder: Path, files: dict[str, str]) -> Context:
+    return context_of(issue, Repository(write(folder, files)), tokens, folder / "index")
+
+
+def test_the_function_stands_first_then_what_it_calls_and_its_callers(tmp_path: Path):
+    """In other languages too, as the context of a name says."""
+    issue = "`Cart.total` returns a wrong number\n"
+    found, everything = (read_for(issue, tokens, tmp_path, PYTHON) for tokens in (110, 4000))
+    assert entities(found, "function")[0] == entities(everything, "function")[0] == "shop/cart.py::Cart.total"
     shown = {f"{one.path}::{one.function}" for one in everything.excerpts}
-    assert {*callees, caller} <= shown
+    assert {"shop/cart.py::Cart._sum", "shop/tax.py::rate_of", "shop/pay.py::checkout"} <= shown
     assert found.tokens <= 110
 
 
 def test_heads_say_whose_they_are_with_path_and_lines(tmp_path: Path):
     long = "def rate_of(cart):\n" + "    rate = 1\n" * 400 + "    return rate\n"
     files = {**PYTHON, "shop/tax.py": long}
-    found = context_of("`Cart.total` returns a wrong number", planted(tmp_path, files), 600, tmp_path / "index")
+    found = read_for("`Cart.total` returns a wrong number", 600, tmp_path, files)
     assert "## Called by shop/cart.py::Cart.total\nshop/tax.py:1  rate_of: def rate_of(cart):" in found.text
     (callee,) = [one for one in found.excerpts if one.kind == "callee"]
     assert (callee.lines, callee.shown, callee.of) == ((1, 402), [(1, 1)], "shop/cart.py::Cart.total")
@@ -88,7 +58,7 @@ def test_heads_say_whose_they_are_with_path_and_lines(tmp_path: Path):
 def test_an_outline_has_heads_with_their_lines_and_not_what_stands_elsewhere(tmp_path: Path):
     methods = "".join(f"\n    def part_{number}(self):\n        return '{'x' * 200}'\n" for number in range(30))
     files = {"shapes.py": f"class Shape:\n    def area(self):\n        return 2\n{methods}"}
-    found = context_of("`Shape.area` returns 2", planted(tmp_path, files), 500, tmp_path / "index")
+    found = read_for("`Shape.area` returns 2", 500, tmp_path, files)
     outline = [one for one in found.excerpts if one.kind == "outline"]
     assert found.text.count("## Outline of shapes.py (") == 1
     assert "\n5  Shape.part_0: def part_0(self):\n" in found.text or "part_0" in "".join(entities(found, "function"))
@@ -96,26 +66,21 @@ def test_an_outline_has_heads_with_their_lines_and_not_what_stands_elsewhere(tmp
     assert "Shape.area" not in [one.function for one in outline]
 
 
-def test_a_long_function_is_cut_around_the_lines_that_the_issue_names(tmp_path: Path):
+def test_a_long_function_is_cut_around_the_lines_that_the_issue_or_its_traceback_names(tmp_path: Path):
     body = "".join(f"    filler_{number} = {number}\n" for number in range(500))
-    source = f"def convert(value):\n{body}    if value.currency_rounding:\n        return None\n{body}    return value\n"
-    found = context_of("`convert` ignores currency_rounding", planted(tmp_path, {"a.py": source}), 300, tmp_path / "index")
+    files = {"a.py": f"def convert(value):\n{body}    if value.currency_rounding:\n        return None\n{body}    return value\n"}
+    found = read_for("`convert` ignores currency_rounding", 300, tmp_path, files)
     (one,) = [one for one in found.excerpts if one.kind == "function"]
     assert "    if value.currency_rounding:\n        return None" in one.text
     assert one.text.startswith("def convert(value):\n")
     assert re.search(r"^\.\.\. lines \d+-499 are left out$", one.text, re.MULTILINE)
     assert one.lines == (1, 1004)
-
-
-def test_lines_of_the_traceback_matter_in_a_long_function(tmp_path: Path):
-    body = "".join(f"    filler_{number} = {number}\n" for number in range(1000))
-    issue = 'Crash\n\n```\nTraceback (most recent call last):\n  File "/x/a.py", line 700, in convert\nValueError: no\n```\n'
-    found = context_of(issue, planted(tmp_path, {"a.py": f"def convert(value):\n{body}"}), 300, tmp_path / "index")
-    assert "filler_698 = 698" in found.text
+    trace = 'Crash\n\n```\nTraceback (most recent call last):\n  File "/x/a.py", line 300, in convert\nValueError: no\n```\n'
+    assert "filler_298 = 298" in read_for(trace, 300, tmp_path, files).text
 
 
 def test_an_issue_that_says_too_little_has_nothing_to_read_and_none_or_a_budget_out_of_bounds_is_refused(tmp_path: Path):
-    repository = planted(tmp_path, PYTHON)
+    repository = Repository(write(tmp_path, PYTHON))
     for issue in ("it is broken", "### Describe the bug\n"):
         assert context_of(issue, repository, 4000, tmp_path / "index") == Context(budget=4000)
     for issue, tokens in ((" \n", 4000), ("x", LEAST_TOKENS - 1), ("x", MOST_TOKENS + 1)):
@@ -125,7 +90,7 @@ def test_an_issue_that_says_too_little_has_nothing_to_read_and_none_or_a_budget_
 
 def test_a_file_without_functions_counts_as_a_whole(tmp_path: Path):
     files = {"limits.py": "MAX_ROWS = 10\nMAX_COLUMNS = 20\n", "other.py": "def f():\n    return 1\n"}
-    found = context_of("`MAX_COLUMNS` in limits.py is too small", planted(tmp_path, files), 400, tmp_path / "index")
+    found = read_for("`MAX_COLUMNS` in limits.py is too small", 400, tmp_path, files)
     assert entities(found, "function")[0] == "limits.py"
     assert "MAX_COLUMNS = 20" in found.text
 
@@ -138,7 +103,7 @@ def test_hostile_files_steer_no_terminal_and_fit_the_budget(tmp_path: Path):
         "other.py": "from star import *\ndef area(side):\n    return perimeter(side)\n",
         "broken.py": "def perimeter(side:\n  '''",
     }
-    found = context_of("perimeter(3) returns 9", planted(tmp_path, files), 2000, tmp_path / "index")
+    found = read_for("perimeter(3) returns 9", 2000, tmp_path, files)
     assert found.tokens <= 2000
     assert all(character.isprintable() or character in "\n\t" for character in found.text)
 
@@ -159,9 +124,8 @@ def test_the_budget_holds_and_all_lines_are_those_of_the_files(
         )
         for number, functions in enumerate(modules)
     }
-    repository = planted(root, files)
     issue = "`perimeter` of m0.py returns a wrong total\n"
-    found = context_of(issue, repository, tokens, root / "index")
+    found = read_for(issue, tokens, root, files)
     assert context_of(issue, Repository(root), tokens, root / "index") == found
     assert tokens_of(found.text) == found.tokens <= tokens
     assert all(count == 1 for count in Counter((one.path, one.lines) for one in found.excerpts).values())

@@ -28,17 +28,14 @@ pkg.errors.StoreError: cannot write twice
 """
 
 
-def frames(text: str) -> list[tuple[str, int, str | None]]:
-    return [(frame.path.rpartition("/")[2], frame.line, frame.name) for frame in draw_evidence(text).frames]
-
-
-def test_frames_of_a_python_traceback_end_with_the_innermost():
-    assert frames(TRACEBACK)[-2:] == [("disk.py", 41, "save"), ("raw.py", 7, "write")]
-
-
-def test_a_link_to_a_line_gives_the_path_and_the_line():
-    evidence = draw_evidence("Wrong\nsee https://github.com/o/r/blob/d47b9d0/src/pkg/raw.py#L68-L73 and lib/disk.py:12")
-    assert evidence.paths == [("src/pkg/raw.py", 68, True), ("lib/disk.py", 12, False)]
+def test_frames_messages_options_and_codes_of_a_traceback_are_evidence():
+    frames = [(frame.path.rpartition("/")[2], frame.line, frame.name) for frame in draw_evidence(TRACEBACK).frames]
+    assert frames[-2:] == [("disk.py", 41, "save"), ("raw.py", 7, "write")]
+    literals = draw_evidence(TRACEBACK + "\nwith --keep-open I get E1101 or fields.E305, a `no-member`").literals
+    assert {"t:cannot write twice", "l:--keep-open", "l:e1101", "l:fields.e305", "l:no-member"} <= set(literals)
+    # the options of an example command are not what it is about
+    literals = {*draw_evidence("--tags fails\n\n    run --fast --keep-open --level 3 --tags a\n\nwith --dry or without").literals}
+    assert literals & {"l:--tags", "l:--fast", "l:--keep-open", "l:--level", "l:--dry"} == {"l:--tags", "l:--dry"}
 
 
 def test_names_know_how_they_are_mentioned():
@@ -52,27 +49,12 @@ def test_names_know_how_they_are_mentioned():
     assert "prose" in names["keep_open"].kinds
     assert names["Store"].kinds >= {"imported", "owner"}
     assert "outer" not in names["inner_one"].kinds
-
-
-def test_the_outermost_call_of_a_line_is_told_from_its_arguments():
     names = draw_evidence("nx.node_connectivity(nx.path_graph(4)) returns 0 but should be 1").names
     assert "outer" in names["node_connectivity"].kinds
     assert "outer" not in names["path_graph"].kinds
-
-
-def test_names_that_the_example_defines_are_not_of_the_repository():
+    # what the example defines is not of the repository
     names = draw_evidence("Wrong sum\n```python\ndef my_helper(a):\n    return a\nmy_helper(total_of(1))\n```").names
     assert {"my_helper", "total_of"} & names.keys() == {"total_of"}
-
-
-def test_messages_options_and_codes_are_literals():
-    literals = draw_evidence(TRACEBACK + "\nwith --keep-open I get E1101 or fields.E305, a `no-member`").literals
-    assert {"t:cannot write twice", "l:--keep-open", "l:e1101", "l:fields.e305", "l:no-member"} <= set(literals)
-
-
-def test_words_of_chinese_issues_do_not_swallow_names_and_an_empty_one_has_none():
-    assert "node_connectivity" in draw_evidence("调用node_connectivity函数返回错误").words
-    assert draw_evidence(" \n ").words == {}
 
 
 def test_any_text_gives_bounded_evidence_and_endless_lines_name_no_frame():
@@ -88,23 +70,23 @@ def words(text: str) -> set[str]:
     return {*draw_evidence(text).words}
 
 
-def test_words_beside_hyphens_and_slashes_count():
+def test_words_beside_hyphens_slashes_and_chinese_count_and_a_path_and_its_suffix_are_none():
+    assert "node_connectivity" in words("调用node_connectivity函数返回错误")
+    assert words(" \n ") == set()
+    assert words("It fails\nin /usr/lib/python3/http/client.py and pkg/store/disk.go") == words("It fails\nin and")
+    assert {"py", "go"} & words("Wrong\nutils.py and disk.go") == set()
+    assert words("Wrong\nutils.py") >= {"util"}
     assert {"const", "invalid", "autofix"} <= words("prefer-const produces invalid autofix")
     assert {"trivialaccessors", "trivial"} <= words("Style/TrivialAccessors makes changes")
     assert "TrivialAccessors" in draw_evidence("Style/TrivialAccessors makes changes").names
     assert {"redi", "cli", "bigkey"} <= words("redis-cli --bigkeys wrong")
 
 
-def test_a_path_is_no_word_and_neither_is_its_suffix():
-    assert words("It fails\nin /usr/lib/python3/http/client.py and pkg/store/disk.go") == words("It fails\nin and")
-    assert {"py", "go"} & words("Wrong\nutils.py and disk.go") == set()
-    assert words("Wrong\nutils.py") >= {"util"}
-
-
 @pytest.mark.parametrize(
     ("text", "path", "line"),
     [
-        ("/venv/lib/site-packages/black/linegen.py:12", "/venv/lib/site-packages/black/linegen.py", 12),
+        ("lib/disk.py:12", "lib/disk.py", 12),
+        ("see https://github.com/o/r/blob/d47b9d0/src/pkg/raw.py#L68-L73", "src/pkg/raw.py", 68),
         ("/build/redis/src/redis.c:1500", "/build/redis/src/redis.c", 1500),
         ("C:\\Users\\me\\proj\\src\\black\\linegen.py:12", "C:/Users/me/proj/src/black/linegen.py", 12),
         ("in /var/www/vendor/x/src/Git.php on line 44", "/var/www/vendor/x/src/Git.php", 44),
@@ -112,12 +94,13 @@ def test_a_path_is_no_word_and_neither_is_its_suffix():
         ("https://raw.githubusercontent.com/o/r/main/src/store.c", "src/store.c", None),
         ("https://gitlab.com/o/r/-/raw/main/app/[slug]/page.tsx", "app/[slug]/page.tsx", None),
     ],
-)  # fmt: skip
-def test_absolute_paths_and_links_are_paths(text: str, path: str, line: int | None):
-    assert [found[:2] for found in draw_evidence(f"Wrong\n{text}").paths] == [(path, line)]
+)
+def test_paths_absolute_ones_and_links_are_paths(text: str, path: str, line: int | None):
+    assert draw_evidence(f"Wrong\n{text}").paths == [(path, line, "https:" in text)]
 
 
-PATHS = ["src/black/linegen.py", "src/core/utils.py", "src/redis.c", "src/Git.php"]
+REGISTRY = "/home/a/.cargo/registry/src"
+GEMS = "/usr/lib/ruby/gems/3.2.0/gems"
 
 
 @pytest.mark.parametrize(
@@ -132,10 +115,21 @@ PATHS = ["src/black/linegen.py", "src/core/utils.py", "src/redis.c", "src/Git.ph
         ("other/lib/core/utils.py", True, []),
         ("src/core/utils.py", True, ["src/core/utils.py"]),
         ("v2/src/core/utils.py", True, ["src/core/utils.py"]),  # a branch with a slash in its name
+        (f"{REGISTRY}/index.crates.io-6f17d22bba15001f/rope-1.5.1-alpha/src/rope.rs", False, []),
+        ("rope-1.5.1-alpha/src/rope.rs", False, []),
+        (f"{REGISTRY}/github.com-1ecc6299db9ec823/app_text-0.2.0/src/rope.rs", False, ["app-text/src/rope.rs"]),
+        ("/build/app-text/src/rope.rs", False, ["app-text/src/rope.rs"]),
+        ("/go/pkg/mod/github.com/a/web@v1.2.3/route.go", False, ["route.go"]),
+        ("/go/pkg/mod/github.com/a/web@v1.2.3/tree/node.go", False, ["tree/node.go"]),
+        ("/go/pkg/mod/github.com/b/other@v0.1.0/sub/route.go", False, []),
+        (f"{GEMS}/shop-1.0.2/lib/shop.rb", False, ["lib/shop.rb"]),
+        (f"{GEMS}/rack-2.2.4/lib/rack/shop.rb", False, []),
     ],
 )
-def test_a_path_of_another_machine_or_project(mentioned: str, link: bool, found: list[str]):
-    assert [PATHS[number] for number in Resolver(PATHS).files(mentioned, link)] == found
+def test_a_path_of_another_machine_project_or_package(mentioned: str, link: bool, found: list[str]):
+    paths = ["src/black/linegen.py", "src/core/utils.py", "src/redis.c", "app-text/src/rope.rs", "lib/shop.rb", "route.go"]
+    paths.append("tree/node.go")
+    assert [paths[number] for number in Resolver(paths).files(mentioned, link)] == found
 
 
 TREE = {
@@ -237,67 +231,34 @@ def test_versions_banners_and_tables_of_values_are_no_words_and_other_lines_stay
         assert without_noise(line) == line
 
 
-def test_the_options_of_an_example_command_are_not_what_it_is_about():
-    literals = {*draw_evidence("--tags fails\n\n    run --fast --keep-open --level 3 --tags a\n\nwith --dry or without").literals}
-    assert literals & {"l:--tags", "l:--fast", "l:--keep-open", "l:--level", "l:--dry"} == {"l:--tags", "l:--dry"}
-
-
-def test_a_name_of_a_letter_and_a_digit_is_a_name(tmp_path: Path):
-    for number in range(1, 6):
-        (tmp_path / f"a{number}.py").write_text(f"def f{number}(x):\n    return x\n")
+def test_a_name_of_a_letter_and_a_digit_is_a_name_and_the_parts_of_a_name_are_one_word(tmp_path: Path):
+    tree = {f"a{number}.py": f"def f{number}(x):\n    return x\n" for number in range(1, 6)}
     issue = "f3 returns the wrong value"
-    found = ranking_of(issue, Repository(tmp_path), tmp_path / "cache")
-    assert found.files[0].candidate.path == "a3.py"
-    assert not says_little(found, issue)
+    found = ranking_of(issue, Repository(write(tmp_path / "a", tree)), tmp_path / "cache")
+    assert (found.files[0].candidate.path, says_little(found, issue)) == ("a3.py", False)
+    shop = write(tmp_path / "b", {"shop.py": "def load_prices(path):\n    raise TypeError('the type of an error')\n"})
+    for issue, little in (("TypeError", True), ("TypeError in load_prices of the shop", False)):
+        found = ranking_of(issue, Repository(shop), tmp_path / "cache")
+        assert found.words["error"] == found.words["type"] == 1
+        assert says_little(found, issue) is little
 
 
-@pytest.mark.parametrize(("issue", "little"), [("TypeError", True), ("TypeError in load_prices of the shop", False)])
-def test_the_parts_of_a_name_are_one_word(tmp_path: Path, issue: str, little: bool):
-    (tmp_path / "shop.py").write_text("def load_prices(path):\n    raise TypeError('the type of an error')\n")
-    found = ranking_of(issue, Repository(tmp_path), tmp_path / "cache")
-    assert found.words["error"] == found.words["type"] == 1
-    assert says_little(found, issue) is little
-
-
-@pytest.mark.parametrize("built", ["dist/app.js", "app.bundle.mjs"])
-def test_what_is_built_comes_after_what_it_is_built_from(tmp_path: Path, built: str):
-    adapter = "function send(request) { return request.upload(request.size); }\n"
-    tree = {"lib/adapter.js": adapter, built: adapter + adapter.replace("send", "again")}
-    assert first_file(tmp_path / "a", "upload of a large request fails", tree) == "lib/adapter.js"
-    assert first_file(tmp_path / "b", f"upload of a large request fails\n\nSee {built}:1", tree) == built
+ADAPTER = "function send(request) { return request.upload(request.size); }\n"
+DATE = {".py": "def parse_date(s):\n    return int(s)\n", ".js": "export function parse_date(s) { return Date(s) }\n"}
 
 
 @pytest.mark.parametrize(
     ("copy", "own"),
     [
-        ("node_modules/dates/date.js", "src/date.js"),
-        ("web/bower_components/date.js", "web/src/date.js"),
-        ("build/lib/shop/date.py", "shop/date.py"),
+        ("dist/app.js", "lib/adapter.js"), ("app.bundle.mjs", "lib/adapter.js"), ("node_modules/dates/date.js", "src/date.js"),
+        ("web/bower_components/date.js", "web/src/date.js"), ("build/lib/shop/date.py", "shop/date.py"),
         ("venv/lib/python3.12/site-packages/shop/date.py", "shop/date.py"),
     ],
-)
-def test_what_is_installed_comes_last_unless_the_issue_names_its_path(tmp_path: Path, copy: str, own: str):
-    code = (
-        "def parse_date(s):\n    return int(s)\n" if own.endswith("py") else "export function parse_date(s) { return Date(s) }\n"
-    )
-    assert first_file(tmp_path / "a", "parse_date fails for 2020-13-01", {copy: code, own: code}) == own
-    assert first_file(tmp_path / "b", f"parse_date of {copy} fails for 2020-13-01", {copy: code, own: code}) == copy
-
-
-@pytest.mark.parametrize(
-    ("mentioned", "found"),
-    [
-        ("/home/a/.cargo/registry/src/index.crates.io-6f17d22bba15001f/rope-1.5.1-alpha/src/rope.rs", []),
-        ("rope-1.5.1-alpha/src/rope.rs", []),
-        ("/home/a/.cargo/registry/src/github.com-1ecc6299db9ec823/app_text-0.2.0/src/rope.rs", ["app-text/src/rope.rs"]),
-        ("/build/app-text/src/rope.rs", ["app-text/src/rope.rs"]),
-        ("/go/pkg/mod/github.com/a/web@v1.2.3/route.go", ["route.go"]),
-        ("/go/pkg/mod/github.com/a/web@v1.2.3/tree/node.go", ["tree/node.go"]),
-        ("/go/pkg/mod/github.com/b/other@v0.1.0/sub/route.go", []),
-        ("/usr/lib/ruby/gems/3.2.0/gems/shop-1.0.2/lib/shop.rb", ["lib/shop.rb"]),
-        ("/usr/lib/ruby/gems/3.2.0/gems/rack-2.2.4/lib/rack/shop.rb", []),
-    ],
-)
-def test_a_file_of_another_package_is_none_of_the_tree(mentioned: str, found: list[str]):
-    paths = ["app-text/src/rope.rs", "lib/shop.rb", "route.go", "tree/node.go"]
-    assert [paths[number] for number in Resolver(paths).files(mentioned)] == found
+)  # fmt: skip
+def test_what_is_built_or_installed_comes_last_unless_the_issue_names_its_path(tmp_path: Path, copy: str, own: str):
+    code, issue = DATE[own[-3:]], "parse_date fails for 2020-13-01"
+    tree = {copy: code, own: code}
+    if own == "lib/adapter.js":
+        tree, issue = {own: ADAPTER, copy: ADAPTER + ADAPTER.replace("send", "again")}, "upload of a large request fails"
+    assert first_file(tmp_path / "a", issue, tree) == own
+    assert first_file(tmp_path / "b", f"{issue}\n\nSee {copy}:1", tree) == copy

@@ -59,32 +59,26 @@ def test_a_frame_is_read(trace, innermost):
     assert (frame.path, frame.line, frame.name) == innermost
 
 
-@pytest.mark.parametrize(
-    "trace",
-    [
-        "#0 0x1 in put /p/store.c:3:1\n#1 0x2 in save /p/disk.c:4:1\n#2 0x3 in main /p/main.c:5:1",
-        "   at A.Put() in /_/a/store.cs:line 3\n   at A.Save() in /_/a/disk.cs:line 4\n   at A.Main() in /_/a/main.cs:line 5",
-        "1  a/main.py:5 in main\n2  a/disk.py:4 in save\n3  a/store.py:3 in put",
-        "\tat org.Raw.put(Raw.java:3)\n\tat org.Disk.save(Disk.java:4)\n\tat org.Main.main(Main.java:5)",
-        "main.put(0x1)\n\t/app/raw.go:3 +0x1d\nmain.save(...)\n\t/app/disk.go:4 +0x2\nmain.main()\n\t/app/main.go:5 +0x2",
-        " 1: p::put\n    at src/raw.rs:3\n 2: p::save\n    at src/disk.rs:4\n 3: p::main\n    at src/main.rs:5",
-        "raw.rb:3:in `put'\ndisk.rb:4:in `save'\nmain.rb:5:in `main'\n",
-        "#0 /app/Raw.php(3): Raw->put()\n#1 /app/Disk.php(4): Disk->save()\n#2 /app/Main.php(5): Main->main()",
-        "    at put (/p/store.js:3:1)\n    at save (/p/disk.js:4:1)\n    at main (/p/main.js:5:1)",
-    ],
-)
-def test_the_innermost_frame_is_the_last(trace):
-    assert [frame.line for frame in all_frames(trace)] == [5, 4, 3]
+TRACES = [
+    "#0 0x1 in put /p/store.c:3:1\n#1 0x2 in save /p/disk.c:4:1\n#2 0x3 in main /p/main.c:5:1",
+    "   at A.Put() in /_/a/store.cs:line 3\n   at A.Save() in /_/a/disk.cs:line 4\n   at A.Main() in /_/a/main.cs:line 5",
+    "1  a/main.py:5 in main\n2  a/disk.py:4 in save\n3  a/store.py:3 in put",
+    "\tat org.Raw.put(Raw.java:3)\n\tat org.Disk.save(Disk.java:4)\n\tat org.Main.main(Main.java:5)",
+    "main.put(0x1)\n\t/app/raw.go:3 +0x1d\nmain.save(...)\n\t/app/disk.go:4 +0x2\nmain.main()\n\t/app/main.go:5 +0x2",
+    " 1: p::put\n    at src/raw.rs:3\n 2: p::save\n    at src/disk.rs:4\n 3: p::main\n    at src/main.rs:5",
+    "raw.rb:3:in `put'\ndisk.rb:4:in `save'\nmain.rb:5:in `main'\n",
+    "#0 /app/Raw.php(3): Raw->put()\n#1 /app/Disk.php(4): Disk->save()\n#2 /app/Main.php(5): Main->main()",
+    "    at put (/p/store.js:3:1)\n    at save (/p/disk.js:4:1)\n    at main (/p/main.js:5:1)",
+]
+HANDLERS = [
+    "/usr/bin/redis-server(logStackTrace+0x2d)[0x1]\n/usr/bin/redis-server(sigsegvHandler+0x1d)[0x2]",
+    "#0 0x1 in raise /b/raise.c:50:1\n#1 0x2 in abort /b/abort.c:79:1\n#2 0x3 in __assert_fail /b/assert.c:1:1",
+    "\tat java.base/java.util.ArrayList.get(ArrayList.java:427)",
+]
 
 
-@pytest.mark.parametrize(
-    "handler",
-    [
-        "/usr/bin/redis-server(logStackTrace+0x2d)[0x1]\n/usr/bin/redis-server(sigsegvHandler+0x1d)[0x2]",
-        "#0 0x1 in raise /b/raise.c:50:1\n#1 0x2 in abort /b/abort.c:79:1\n#2 0x3 in __assert_fail /b/assert.c:1:1",
-        "\tat java.base/java.util.ArrayList.get(ArrayList.java:427)",
-    ],
-)
-def test_what_a_crash_runs_through_afterwards_is_no_frame(handler):
-    assert [frame.name for frame in all_frames(f"{handler}\n./server(put+0x27d)[0x4f]\n")][-1] == "put"
-    assert "abort" not in [frame.name for frame in all_frames(handler)]
+def test_the_innermost_frame_is_the_last_and_what_a_crash_runs_through_afterwards_is_none():
+    assert [trace for trace in TRACES if [frame.line for frame in all_frames(trace)] != [5, 4, 3]] == []
+    for handler in HANDLERS:
+        assert [frame.name for frame in all_frames(f"{handler}\n./server(put+0x27d)[0x4f]\n")][-1] == "put"
+        assert "abort" not in [frame.name for frame in all_frames(handler)]

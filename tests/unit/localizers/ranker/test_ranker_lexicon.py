@@ -33,9 +33,7 @@ def test_a_word_counts_by_its_weight_and_by_both_places(tmp_path: Path) -> None:
     # The title has `delete`, the text `queue` and `unheard`, which is rare.
     assert known.scores("Delete fails\nthe queue is unheard of", texts) == [3 * 4 + 5 * 0.5, 5 * 1, 10 * 0.5, 0]
     assert known.scores("7\n中文 é", ["a.py::b\nc"]) == [None]  # an issue without words
-
-
-def test_a_long_text_and_an_issue_of_many_words_count_less(tmp_path: Path) -> None:
+    # A long text and an issue of many words count less.
     known = lexicon_of(tmp_path, "delete 3\n", length=0.5, power=1)
     short, long = known.scores("delete", ["a.py::delete\nxx", "a.py::delete\nxx yy zz"])
     assert short == pytest.approx(4 - 0.5 * math.log(3))  # py, delete, xx
@@ -54,9 +52,8 @@ def test_words_are_parts_of_identifiers_and_keep_their_first_place() -> None:
 
 
 def test_texts_begin_with_what_says_most() -> None:
-    assert (
-        function_text("a.py", "f", ["x", "    def f():", "", "        return 1", "y"], 2, 4) == "a.py::f\ndef f():\n    return 1"
-    )
+    lines = ["x", "    def f():", "", "        return 1", "y"]
+    assert function_text("a.py", "f", lines, 2, 4) == "a.py::f\ndef f():\n    return 1"
     assert file_text("a.py", '"""Reads files."""\n', ["f", "g", "f"]) == 'a.py\nReads files."""\nf g'
     assert file_text("a.c", "// Copyright 2020\n", []) == "a.c\n\n"
     asked = issue_text("Title\n<!-- hint -->\n```\ncode\n```\n\n\nprose")

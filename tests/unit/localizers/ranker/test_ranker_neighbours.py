@@ -23,32 +23,15 @@ class Cluster
     { size: workers.size, close: false }
     limit
   end
-
-  def find_worker(kind)
-    kind
-  end
+  def find_worker(kind) = kind
 end
 """,
-    "lib/other.rb": """\
-class Other
-  def reap; end
-  def term; end
-  def worker; end
-  def fork_worker; end
-  def kill; end
-  def tag; end
-  def close; end
-  def limit; end
-  def log(text); end
-  def stopped?; end
-  def run_all
-    wait_workers 1
-  end
-  def keep
-    @wait_workers = :wait_workers
-  end
-end
-""",
+    "lib/other.rb": "class Other\n"
+    + "".join(
+        f"  def {name}; end\n" for name in ["reap", "term", "worker", "fork_worker", "kill", "tag", "close", "limit", "stopped?"]
+    )
+    + "  def log(text); end\n  def run_all\n    wait_workers 1\n  end\n"
+    + "  def keep\n    @wait_workers = :wait_workers\n  end\nend\n",
 }
 TYPED = {
     "src/Map.cs": """\
@@ -58,21 +41,16 @@ class Mapper {
     void Note() { var text = "Convert<int>(1)"; }
 }
 """,
-    "src/Use.cs": """\
-class User {
-    int Use(Mapper m) { return m.Convert<int>(1); }
-}
-class Maker { object Build<T>(object x) { return x; } }
-""",
+    "src/Use.cs": "class User { int Use(Mapper m) { return m.Convert<int>(1); } }\n"
+    "class Maker { object Build<T>(object x) { return x; } }\n",
 }
 KOTLIN = {
     "a.kt": "fun module(block: () -> Unit) = block()\nfun single(block: () -> Unit) {}\n",
     "b.kt": "fun appModule() = module {\n    single { 1 }\n}\n",
 }
 SWIFT = {
-    "a.swift": "func load<T>(_ type: T.Type) -> T { decode() }\n",
+    "a.swift": "func load<T>(_ type: T.Type) -> T { decode() }\nfunc stack(_ of: () -> Int) -> Int { of() }\n",
     "b.swift": "struct App {\n  var body: Int { stack { load(Int.self) } }\n}\n",
-    "c.swift": "func stack(_ of: () -> Int) -> Int { of() }\n",
 }
 SCALA = {
     "a.scala": "object Codec:\n  def decode[A](text: String): A = ???\n",
@@ -136,7 +114,9 @@ def test_callees_and_callers(tmp_path: Path, files: dict[str, str], name: str, c
         assert [one.function.name for one in neighbours.uses(spots[0]) if one.sure and one.function] == callers
 
 
-def test_text_is_blanked_out_in_place():
+def test_text_is_blanked_out_in_place_and_calls_of_ruby_are_told_from_its_other_words():
+    source = "def f(a, b: 1)\n  c = a.d\n  c\n  e(c)\n  @g.h { |i| i.j }\n  :k\n  l: 1\n  M::N.new\nend\n"
+    assert list(calls_in(source, "a.rb")) == ["d", "e", "h", "j", "M", "N", "new", "end"]
     for path, source, expected in [
         ("a.go", "f(\"a(b)\") // g(1)\nx := 'c'", "f(      )        \nx :=    "),
         ("a.rs", "fn f<'a>(x: &'a str) { g('x') }", "fn f<'a>(x: &'a str) { g(   ) }"),
@@ -145,8 +125,3 @@ def test_text_is_blanked_out_in_place():
         ("a.js", "f('a') /* g\n(1) */ + h()", "f(   )     \n       + h()"),
     ]:
         assert without_text(source, path) == expected
-
-
-def test_calls_of_ruby_are_told_from_its_other_words():
-    source = "def f(a, b: 1)\n  c = a.d\n  c\n  e(c)\n  @g.h { |i| i.j }\n  :k\n  l: 1\n  M::N.new\nend\n"
-    assert list(calls_in(source, "a.rb")) == ["d", "e", "h", "j", "M", "N", "new", "end"]

@@ -33,6 +33,11 @@ def test_a_sure_ranking_answers_with_one_place_and_a_shared_one_with_more():
     assert [location.entity for location in shared.modify] == ["0.py::f0", "1.py::f1", "0.py::f2"]
     assert ranking([0.2], [(0, 0.01)]).best().modify[0].entity == "0.py"
     assert ranking([], []).best().modify == []
+    shown = ranking([0.5, 0.45, 0.1], [(0, 0.4), (1, 0.3)], NAMED)
+    for top in (1, 2, 3):  # counts files, and leaves the scored set as it is
+        found = for_people(shown, "", top)
+        assert len(found.places) == top
+        assert [one.entity for one in found.modify] == [one.entity for one in shown.best().modify]
 
 
 NAMED = {"defines_title": 1.0}
@@ -48,14 +53,6 @@ def test_at_most_five_files_each_with_at_most_three_functions_and_their_own_prob
     assert found.places[1].functions == []
 
 
-def test_top_counts_files_and_leaves_the_scored_set_as_it_is():
-    shared = ranking([0.5, 0.45, 0.1], [(0, 0.4), (1, 0.3)], NAMED)
-    for top in (1, 2, 3):
-        found = for_people(shared, "", top)
-        assert len(found.places) == top
-        assert [one.entity for one in found.modify] == [one.entity for one in shared.best().modify]
-
-
 def test_the_reasons_of_a_file_are_never_those_of_its_function():
     file = Candidate("a.py", None, dict(NAMED), [(4.0, "named in the last frame of the traceback")])
     found = for_people(Ranking([Ranked(file, 0.9)], [Ranked(Candidate("a.py", FunctionSpan(1, 2, "f")), 0.5)]), "")
@@ -64,32 +61,18 @@ def test_the_reasons_of_a_file_are_never_those_of_its_function():
     assert found.modify[0].reasons == []
 
 
-def test_reasons_have_whole_words_and_one_message():
+def test_reasons_have_whole_words_and_one_message_whose_parts_are_put_together():
     stems = ", ".join(words_of(word)[0] for word in ("authorization", "memories"))
-    reasons = [
-        (1.0, "has a message with “must be a”"),
-        (1.0, "has a message with “be a number”"),
-        (0.2, f"shares the words {stems} with the issue"),
-    ]
+    messages = [(1.0, f"has a message with “{part}”") for part in ("must be a", "be a number")]
+    reasons = [*messages, (0.2, f"shares the words {stems} with the issue")]
     assert said(Ranked(Candidate("a.py", None, {}, reasons), 0.5), "Authorization uses memories") == [
         "has a message with “must be a number”",
         "shares the words Authorization, memories with the issue",
     ]
-
-
-@pytest.mark.parametrize(
-    ("parts", "whole"),
-    [
-        ([], []),
-        ([["a", "b", "c"]], [["a", "b", "c"]]),
-        ([["b", "c", "d"], ["a", "b", "c"], ["c", "d", "e"]], [["a", "b", "c", "d", "e"]]),
-        ([["a", "b", "c"], ["x", "y", "z"]], [["a", "b", "c"], ["x", "y", "z"]]),
-        ([["a", "a", "a"]], [["a", "a", "a"]]),
-        ([["a", "b", "a"], ["b", "a", "b"]], [["a", "b", "a", "b"]]),
-    ],
-)
-def test_parts_of_one_message_are_put_together(parts: list[list[str]], whole: list[list[str]]):
-    assert joined(parts) == whole
+    for parts, whole in (
+        ("", ""), ("abc", "abc"), ("bcd abc cde", "abcde"), ("abc xyz", "abc xyz"), ("aaa", "aaa"), ("aba bab", "abab"),
+    ):  # fmt: skip
+        assert joined([list(part) for part in parts.split()]) == [list(part) for part in whole.split()]
 
 
 @pytest.mark.parametrize(
@@ -112,12 +95,10 @@ def test_an_issue_says_little_if_it_names_nothing_and_shares_few_words(
     assert bool(for_people(found, "").places) is not little
 
 
-@pytest.mark.parametrize("column", ["defines_plain", "phrase"])
-def test_what_running_text_has_by_chance_is_never_likely(column: str):
-    found = for_people(ranking([0.9], [(0, 0.8)], {column: 1.0}, broken=1), "broken")
-    assert found.confidence == 0.5
-    assert not found.places[0].likely
-    assert found.places[0].functions[0].confidence == 0.5
+def test_what_running_text_has_by_chance_is_never_likely():
+    for column in ("defines_plain", "phrase"):
+        found = for_people(ranking([0.9], [(0, 0.8)], {column: 1.0}, broken=1), "broken")
+        assert (found.confidence, found.places[0].likely, found.places[0].functions[0].confidence) == (0.5, False, 0.5)
 
 
 def test_a_small_tree_is_surer_only_of_what_the_issue_names():

@@ -75,14 +75,6 @@ def test_results_are_read_again_as_they_were_written(root):
     assert results.missing == []
 
 
-def test_results_keep_the_revision_they_were_written_at_until_they_change(root):
-    first = written(root, runs(root, BETTER))
-    older = first.model_copy(update={"revision": "0123456789ab"})
-    write_json(root / "out/results.json", older.model_dump(mode="json"))
-    assert written(root, runs(root, BETTER)) == older
-    assert written(root, runs(root, {"none": 0.5})).revision == first.revision
-
-
 def test_the_same_runs_give_the_same_files_in_any_order(root):
     made = runs(root, BETTER)
     written(root, made)
