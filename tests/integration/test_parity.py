@@ -141,10 +141,9 @@ def test_one_conversation_is_the_same_trajectory_in_every_use(
 ) -> None:
     teacher, policy, evaluated_model, served = models = [Recording() for _ in range(4)]
     teacher.plain_system = render_system(params.agent)
-    endpoint = "fusesearch.agents.models.openai_compatible.OpenAICompatibleModel"
-    monkeypatch.setattr(endpoint, lambda *_, **__: teacher)
+    monkeypatch.setattr("fusesearch.training.synthesis.OpenAICompatibleModel", lambda *_, **__: teacher)
     first = synthesized(instance, params)
-    monkeypatch.setattr(endpoint, lambda *_, **__: served)
+    monkeypatch.setattr("fusesearch.agents.models.openai_compatible.OpenAICompatibleModel", lambda *_, **__: served)
     others = [
         *rolled_out(instance, params, policy),
         grown(instance, params, policy),
