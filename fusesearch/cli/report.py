@@ -16,6 +16,7 @@ from fusesearch.search.repository import Repository
 
 if TYPE_CHECKING:
     from fusesearch.core.schema import Context, Trajectory
+    from fusesearch.localizers.ranker.building import Progress
 
 
 LEAST_SHARE = 0.01
@@ -35,12 +36,16 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Report:
-    """Files with their functions, best first, what else was read, and what the search cost."""
+    """Files with their functions, best first, what else was read, and what the search cost.
+
+    ``progress`` is that of the index: what the answer could not take into account.
+    """
 
     places: list[Fields]
     related: list[Fields]
     cost: dict[str, Any]
     confidence: float | None = None
+    progress: Progress | None = None
 
     @classmethod
     def of(cls, trajectory: Trajectory, repository: Repository) -> Report:
@@ -59,7 +64,8 @@ class Report:
 
         ``outcome`` is ``answer``, ``too_little`` (the issue names nothing that is here) or ``no_answer``. A place is a file:
         ``path`` and ``functions`` (``path``, ``function``, ``lines``, ``signature``), best first. Localizers that can tell add
-        ``confidence`` (0 to 1: that a fix modifies it) and ``reasons`` to both, and ``likely`` (enough to act on) to files.
+        ``confidence`` (0 to 1: that a fix modifies it) and ``reasons`` to both, and ``likely`` (enough to act on) to files. The
+        ranker adds ``history`` (commits that counted, 0 if it is off) and, over MCP, ``unindexed`` while files are missing.
         """
         searched = self.cost["calls"] or self.cost["tokens_billed"]
         report: dict[str, Any] = {
@@ -71,7 +77,7 @@ class Report:
         }
         if self.confidence is not None:
             report["confidence"] = self.confidence
-        return report
+        return report | (self.progress.fields() if self.progress else {})
 
     def as_text(self, seconds: float | None = None, screen: Screen = PLAIN) -> str:
         """Ranked locations, then related context, then one line of cost. ``seconds`` replace those of the search alone."""
@@ -81,7 +87,8 @@ class Report:
             parts = wrapped(f"No answer: {TOO_LITTLE if self._says_little else ended(self.cost)}.", screen)
         if self.related:
             parts += ["", "Related context", "", *_by_file(self.related, screen)]
-        return "\n".join([*parts, "", _summary(self.cost, seconds)])
+        notes = self.progress.notes() if self.progress else []
+        return "\n".join([*parts, "", *notes, _summary(self.cost, seconds)])
 
     @property
     def _says_little(self) -> bool:
