@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fusesearch.core.errors import InfrastructureError
 from fusesearch.core.text import printable
 from fusesearch.localizers.located import Fields, located
+from fusesearch.localizers.ranker.paths import is_candidate
 from fusesearch.localizers.registry import WITHOUT_MODEL
 from fusesearch.search.repository import Repository
 
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 
 SIGNATURE_CHARS = 110
 LONGER = "llama-server: --ctx-size, llama-cpp-python: --n_ctx, vLLM: --max-model-len, Ollama: num_ctx"
+ACT, LOOK = "Act on the first place", "Places to look at, best first"
+"""The heading where the first file is likely enough to act on, and where it is not."""
+PERCENT = "%: how likely the fix changes this file or function; it can change several"
 TOO_LITTLE = "too little to go on, nothing that the issue names is here: name an error, a function or a file"
+NO_CODE = "no code in this folder"
 
 
 def raise_on_failure(trajectory: Trajectory) -> None:
@@ -36,6 +41,8 @@ class Report:
     cost: dict[str, Any]
     confidence: float | None = None
     places: Sequence[Fields] = ()
+    empty: bool = False
+    """Whether the ranker has no answer because the folder has no code."""
 
     @classmethod
     def of(cls, trajectory: Trajectory, repository: Repository) -> Report:
@@ -47,17 +54,25 @@ class Report:
     def of_fields(cls, answer: Fields, cost: dict[str, Any], repository: Repository) -> Report:
         """Report of the fields of an answer, without lines and signatures."""
         whole = located(answer, repository)
-        return cls(whole["modify"], whole["related"], cost, whole.get("confidence"), whole["places"])
+        empty = not whole["modify"] and cost["localizer"] == WITHOUT_MODEL and not has_code(repository)
+        return cls(whole["modify"], whole["related"], cost, whole.get("confidence"), whole["places"], empty)
 
     def as_json(self) -> dict[str, Any]:
         """``outcome``, ``modify`` and ``related`` (path, function, lines), and ``trajectory`` (cost).
 
-        ``outcome`` is ``answer``, ``too_little`` (the issue names nothing that is here) or ``no_answer``. The ranker adds
-        ``places``: files with their best functions. ``modify`` is the set with the highest expected F1.
+        ``outcome`` is ``answer``, ``no_code`` (in this folder), ``too_little`` (the issue names nothing that is here) or
+        ``no_answer``. The ranker adds ``places``: files with their best functions. ``modify`` is the set with the highest
+        expected F1.
         Localizers that can tell add ``confidence`` and, to locations, ``confidence`` and ``reasons``.
         """
         report: dict[str, Any] = {
-            "outcome": "answer" if self.modify else "too_little" if self._says_little else "no_answer",
+            "outcome": "answer"
+            if self.modify
+            else "no_code"
+            if self.empty
+            else "too_little"
+            if self._says_little
+            else "no_answer",
             "places": self.places,
             "modify": self.modify,
             "related": self.related,
@@ -74,7 +89,7 @@ class Report:
         elif self.modify:
             parts = ["Locations to modify", *_rows(self.modify, ranked=True)]
         else:
-            parts = [f"No answer: {TOO_LITTLE if self._says_little else ended(self.cost)}."]
+            parts = [f"No answer: {NO_CODE if self.empty else TOO_LITTLE if self._says_little else ended(self.cost)}."]
         if self.related:
             parts += ["", "Related context", *_rows(self.related, ranked=False)]
         return "\n".join([*parts, "", _summary(self.cost, seconds)])
@@ -122,6 +137,11 @@ def ended(known: dict[str, Any]) -> str:
     return STOPS[known["stop"]]
 
 
+def has_code(repository: Repository) -> bool:
+    """Whether a folder has a file that a fix can modify."""
+    return any(is_candidate(path, repository.is_visible) for path in repository.files())
+
+
 def context_json(found: Context) -> dict[str, Any]:
     """``outcome`` (``answer`` or ``too_little``) and all of a context; for a name, lists of places instead of excerpts."""
     fields = {"outcome": "answer" if found.excerpts else "too_little", **found.model_dump(mode="json")}
@@ -135,9 +155,9 @@ def context_json(found: Context) -> dict[str, Any]:
     }
 
 
-def context_text(found: Context) -> str:
+def context_text(found: Context, repository: Repository) -> str:
     """A context as text, or what would help where the issue says too little."""
-    return found.text if found.excerpts else f"No answer: {TOO_LITTLE}."
+    return found.text if found.excerpts else f"No answer: {TOO_LITTLE if has_code(repository) else NO_CODE}."
 
 
 def cost(trajectory: Trajectory) -> dict[str, Any]:
@@ -166,13 +186,9 @@ def _span(location: Fields) -> str:
 
 
 def _by_file(places: Sequence[Fields]) -> list[str]:
-    """Files that are likely enough to act on, then what else to look at: each with its reasons, then its best functions."""
-    lines: list[str] = []
+    """One heading, then the files, best first: each with its reasons, then its best functions."""
+    lines = [f"{ACT if places[0]['likely'] else LOOK} ({PERCENT})"]
     for rank, place in enumerate(places, 1):
-        if rank == 1:
-            lines.append("Likely enough to act on" if place["likely"] else "Nothing is likely enough to act on. Look at")
-        elif places[rank - 2]["likely"] and not place["likely"]:
-            lines += ["", "What else to look at"]
         lines.append(f"{rank:>3}. {place['confidence']:>4.0%}  {printable(place['path'])}{_because(place['reasons'])}")
         for one in place["functions"]:
             where = printable(f"{one['path']}{_span(one)}  {one['function']}")
