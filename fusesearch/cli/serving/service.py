@@ -77,7 +77,8 @@ class Service:
         """Find the files and functions an issue is about.
 
         An index of names, words and history answers in about a second (longer the first time), with how sure it is and why. It
-        names at most five files with their best functions, or as many as top says, and which are likely enough to act on.
+        names at most five files with their best functions, or as many as top says, and says if the first is likely enough to act
+        on.
         """
         return await self._localized(replace(self.searcher, top=top), issue, context)
 
