@@ -80,7 +80,7 @@ def _open_checked(root: Path, parts: tuple[str, ...]) -> int:
     for part in parts:
         path = path / part
         seen = os.lstat(path)
-        if stat.S_ISLNK(seen.st_mode) or hasattr(seen, "st_reparse_tag") and seen.st_reparse_tag:
+        if stat.S_ISLNK(seen.st_mode):
             raise OSError(f"{part} is a link")
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0))
     if not os.path.samestat(seen, os.fstat(descriptor)) or os.path.realpath(path) != str(path):
