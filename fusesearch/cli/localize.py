@@ -12,6 +12,7 @@ import typer
 from fusesearch.cli import seconds_since_start
 from fusesearch.cli.options import AnswerFormat, Repo, Save, with_search
 from fusesearch.cli.output import Format, print_json, read_input, save_text, usage_error
+from fusesearch.cli.screen import screen
 from fusesearch.core.errors import DataError
 
 if TYPE_CHECKING:
@@ -72,8 +73,8 @@ def localize(
     if format is Format.json:
         print_json(found.as_json())
     else:
-        typer.echo(found.as_text(seconds_since_start()))
-    raise typer.Exit(0 if found.modify else NO_ANSWER)
+        typer.echo(found.as_text(seconds_since_start(), screen()), color=True)
+    raise typer.Exit(0 if found.places else NO_ANSWER)
 
 
 def _ranked(issue: str, repository: Repository, top: int | None, *, quiet: bool) -> Report:

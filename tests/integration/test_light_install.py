@@ -55,7 +55,7 @@ def repo(tmp_path):
 
 def test_what_needs_no_extra(light, repo, tmp_path):
     found = light("localize", "--repo", repo, "--issue", "-", "--format", "json", "--save", tmp_path / "t.json", text=ISSUE)
-    assert json.loads(found.stdout)["modify"][0]["function"] == "perimeter", found.stderr
+    assert json.loads(found.stdout)["places"][0]["functions"][0]["function"] == "perimeter", found.stderr
     reading = light("context", "perimeter(3) is wrong", "--repo", repo)
     assert "def perimeter(side):\n    return 3 * side" in reading.stdout, reading.stderr
     page = light("view", tmp_path / "t.json", "--out", tmp_path / "t.html")

@@ -216,7 +216,7 @@ def test_the_commands_take_an_encoder(tmp_path, monkeypatch):
     chosen = ["--localizer", "swerank-embed", "--encoder", shared_encoder()]
     done = CliRunner().invoke(app, ["localize", ISSUE, "--repo", str(tmp_path / "repos/o__n.git"), "--format", "json", *chosen])
     assert done.exit_code == 0, done.output
-    assert len(json.loads(done.stdout)["modify"]) >= 15
+    assert sum(len(place["functions"]) for place in json.loads(done.stdout)["places"]) >= 15
     row = {"instance_id": "o__n-1", "repo": "o/n", "base_commit": commit, "problem_statement": ISSUE, "patch": ""}
     row["truth"] = {"files": ["shop/prices.py"], "functions": ["shop/prices.py::price_0"]}
     (tmp_path / "issues.jsonl").write_text(json.dumps(row))
