@@ -20,7 +20,7 @@ BATCH_ROWS = 500
 
 
 def instances(named: str, rows: Iterable[dict[str, Any]]) -> Iterator[Instance]:
-    """Rows as instances, with the truth that a row carries. Raises :class:`DataError` with the missing columns or the malformed row."""
+    """Rows as instances with the truth they carry. Raises :class:`DataError` with the missing columns or the malformed row."""
     for number, row in enumerate(rows, 1):
         row = _as_swe_bench(row)
         missing = [column for column in REQUIRED if not isinstance(row.get(column), str)]
