@@ -57,5 +57,5 @@ def context(
     if format is Format.json:
         print_json(report.context_json(found))
     else:
-        typer.echo(report.context_text(found))
+        typer.echo(report.context_text(found, repository))
     raise typer.Exit(0 if found.excerpts else NO_ANSWER)

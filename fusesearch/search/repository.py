@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 
 from fusesearch.core.errors import OutsideRootError, RepositoryError, ToolError
 from fusesearch.core.stopping import check, checked
+from fusesearch.core.systems import open_below
 from fusesearch.core.text import decoded
 from fusesearch.search import ripgrep
 from fusesearch.search.git import tracked_files
@@ -118,7 +119,7 @@ class Repository:
         """First ``limit`` bytes of a file from :meth:`resolve`. Raises :class:`ToolError` unless it is a regular file."""
         name = self.virtual(real)
         try:
-            descriptor = self._open(real.relative_to(self.root).parts)
+            descriptor = open_below(self.root, real.relative_to(self.root).parts)
         except OSError as error:
             raise ToolError(f"{clipped(name)} cannot be read: {error.strerror}") from None
         try:
@@ -135,7 +136,7 @@ class Repository:
         """As :meth:`read_bytes`, faster for a path of :meth:`files`: no link led to it, so it is opened without resolving it."""
         if self.is_visible(relative):
             with suppress(OSError):
-                descriptor = self._open(tuple(relative.split("/")))
+                descriptor = open_below(self.root, tuple(relative.split("/")))
                 try:
                     if stat.S_ISREG(os.fstat(descriptor).st_mode):
                         return _read(descriptor, limit)
@@ -162,18 +163,6 @@ class Repository:
         direct = [*ripgrep.ALL, ripgrep.MAX_FILE_SIZE, "--max-depth=1", *globs]
         first = [*self.search_flags, *globs, ripgrep.NO_HIDDEN, "--", f"./{place}"]
         return [first, *([*direct, "--", *(f"./{folder}" for folder in part)] for part in parts)]
-
-    def _open(self, parts: tuple[str, ...]) -> int:
-        """Open one component at a time, without following links or waiting for devices."""
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-        descriptor = os.open(self.root, flags | os.O_DIRECTORY)
-        for part in parts:
-            try:
-                inner = os.open(part, flags, dir_fd=descriptor)
-            finally:
-                os.close(descriptor)
-            descriptor = inner
-        return descriptor
 
     @property
     def _listing(self) -> tuple[list[str], frozenset[str]]:

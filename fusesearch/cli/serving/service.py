@@ -110,8 +110,9 @@ class Service:
         issue is one name, such as shop.cart.Cart.total: its definitions, its callers, what it calls, the tests that name it.
         """
         with _one_line():
-            found = await in_thread(context_of, issue, within(self._repository(), path, lang, since, no_tests), tokens or TOKENS)
-        return CallToolResult(content=[TextContent(text=context_text(found))])
+            repository = within(self._repository(), path, lang, since, no_tests)
+            found = await in_thread(context_of, issue, repository, tokens or TOKENS)
+        return CallToolResult(content=[TextContent(text=context_text(found, repository))])
 
     async def ask(self, question: Question, context: Context) -> CallToolResult:
         """Answer a question about the code. A search agent greps and reads the folder by itself."""
