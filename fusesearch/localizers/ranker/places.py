@@ -96,7 +96,8 @@ def fields_for_people(ranking: Ranking, issue: str, top: int | None = None) -> F
         worth = [one for one in own if one.probability >= FUNCTION_WORTH] or [one for one in own[:1] if one.probability >= LEAST]
         places.append(
             {
-                "path": file.candidate.path, "confidence": round(file.probability, 3), "likely": rank == 0 and file.probability >= act,
+                "path": file.candidate.path, "confidence": round(file.probability, 3),
+                "likely": rank == 0 and file.probability >= act,
                 "reasons": said(file, issue),
                 "functions": [
                     location(one.candidate.entity, one.probability, said(one, issue), lines_of(one)) for one in worth[:FUNCTIONS]
