@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from fusesearch.cli import seconds_since_start
-from fusesearch.cli.options import AnswerFormat, Repo, Save, with_search
+from fusesearch.cli.options import FILTERS, SEARCH, AnswerFormat, Repo, Save, with_options
 from fusesearch.cli.output import Format, print_json, read_input, save_text, usage_error
 from fusesearch.cli.screen import screen
 from fusesearch.core.errors import DataError
@@ -27,7 +27,7 @@ NO_ANSWER = 3
 _TEXT_FILES = {".md", ".txt", ".rst", ".json", ".log"}
 
 
-@with_search()
+@with_options({**FILTERS, **SEARCH})
 def localize(
     text: Annotated[
         str | None,
@@ -54,13 +54,15 @@ def localize(
 
     Exit codes: 0 an answer, 3 too little to go on, 1 a failure, 2 a wrong option.
     """
+    from fusesearch.localizers.ranker.within import within
     from fusesearch.search.repository import Repository
 
+    filters = {name: search.pop(name) for name in FILTERS}
     given, quiet = given_once(text, issue), format is Format.json
     if save is None and not any(search.values()):
         from fusesearch.cli.progress import indexing
 
-        repository, problem = Repository(repo), issue_given(given)[1]
+        repository, problem = within(Repository(repo), **filters), issue_given(given)[1]
         with indexing(quiet=quiet) as progress:
             found = ranked(problem, repository, top, progress)
     else:
@@ -68,7 +70,7 @@ def localize(
         from fusesearch.localizers.searcher import SearchOptions, choose, instance_of
 
         options = SearchOptions(**search, top=top)
-        repository = Repository(repo)
+        repository = within(Repository(repo), **filters)
         name, problem = issue_given(given)
         instance = instance_of(repository.root.name, problem)
         instance = instance.model_copy(update={"instance_id": name}) if name else instance

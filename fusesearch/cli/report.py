@@ -11,6 +11,7 @@ from fusesearch.cli.screen import PLAIN, Screen, shortened, wrapped
 from fusesearch.core.errors import InfrastructureError
 from fusesearch.core.text import printable
 from fusesearch.localizers.located import Fields, located
+from fusesearch.localizers.ranker.paths import is_candidate
 from fusesearch.localizers.registry import WITHOUT_MODEL
 from fusesearch.search.repository import Repository
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 LEAST_SHARE = 0.01
 LONGER = "llama-server: --ctx-size, llama-cpp-python: --n_ctx, vLLM: --max-model-len, Ollama: num_ctx"
 TOO_LITTLE = "too little to go on, nothing that the issue names is here: name an error, a function or a file"
+NO_CODE = "no code in this folder"
 
 
 def raise_on_failure(trajectory: Trajectory) -> None:
@@ -36,16 +38,16 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Report:
-    """Files with their functions, best first, what else was read, and what the search cost.
-
-    ``progress`` is that of the index: what the answer could not take into account.
-    """
+    """Files with their functions, best first, what else was read, and what the search cost."""
 
     places: list[Fields]
     related: list[Fields]
     cost: dict[str, Any]
     confidence: float | None = None
+    empty: bool = False
+    """Whether the ranker has no answer because the folder has no code."""
     progress: Progress | None = None
+    """That of the ranker's index: what the answer could not take into account."""
 
     @classmethod
     def of(cls, trajectory: Trajectory, repository: Repository) -> Report:
@@ -57,20 +59,22 @@ class Report:
     def of_fields(cls, answer: Fields, cost: dict[str, Any], repository: Repository) -> Report:
         """Report of the fields of an answer, without lines and signatures."""
         whole = located(answer, repository)
-        return cls(whole["places"] or by_file(whole["modify"]), by_file(whole["related"]), cost, whole.get("confidence"))
+        empty = not whole["modify"] and cost["localizer"] == WITHOUT_MODEL and not has_code(repository)
+        return cls(whole["places"] or by_file(whole["modify"]), by_file(whole["related"]), cost, whole.get("confidence"), empty)
 
     def as_json(self) -> dict[str, Any]:
         """``schema``, ``outcome``, ``places``, ``related``, ``cost`` and, where it is known, ``confidence``.
 
-        ``outcome`` is ``answer``, ``too_little`` (the issue names nothing that is here) or ``no_answer``. A place is a file:
-        ``path`` and ``functions`` (``path``, ``function``, ``lines``, ``signature``), best first. Localizers that can tell add
-        ``confidence`` (0 to 1: that a fix modifies it) and ``reasons`` to both, and ``likely`` (enough to act on) to files. The
-        ranker adds ``history`` (commits that counted, 0 if it is off) and, over MCP, ``unindexed`` while files are missing.
+        ``outcome`` is ``answer``, ``no_code`` (in this folder), ``too_little`` (the issue names nothing that is here) or
+        ``no_answer``. A place is a file: ``path`` and ``functions`` (``path``, ``function``, ``lines``, ``signature``), best
+        first. Localizers that can tell add ``confidence`` (0 to 1: that a fix modifies it) and ``reasons`` to both, and
+        ``likely`` (enough to act on) to files. The ranker adds ``history`` (commits that counted, 0 if it is off) and, over MCP,
+        ``unindexed`` while files are missing.
         """
         searched = self.cost["calls"] or self.cost["tokens_billed"]
         report: dict[str, Any] = {
             "schema": SCHEMA,
-            "outcome": "answer" if self.places else "too_little" if self._says_little else "no_answer",
+            "outcome": self._outcome,
             "places": self.places,
             "related": self.related,
             "cost": self.cost if searched else {name: self.cost[name] for name in ("localizer", "stop", "seconds")},
@@ -84,11 +88,18 @@ class Report:
         if self.places:
             parts = [*wrapped(_heading(self.places), screen), "", *_by_file(self.places, screen)]
         else:
-            parts = wrapped(f"No answer: {TOO_LITTLE if self._says_little else ended(self.cost)}.", screen)
+            why = NO_CODE if self.empty else TOO_LITTLE if self._says_little else ended(self.cost)
+            parts = wrapped(f"No answer: {why}.", screen)
         if self.related:
             parts += ["", "Related context", "", *_by_file(self.related, screen)]
         notes = self.progress.notes() if self.progress else []
         return "\n".join([*parts, "", *notes, _summary(self.cost, seconds)])
+
+    @property
+    def _outcome(self) -> str:
+        if self.places:
+            return "answer"
+        return "no_code" if self.empty else "too_little" if self._says_little else "no_answer"
 
     @property
     def _says_little(self) -> bool:
@@ -145,6 +156,11 @@ def ended(known: dict[str, Any]) -> str:
     return STOPS[known["stop"]]
 
 
+def has_code(repository: Repository) -> bool:
+    """Whether a folder has a file that a fix can modify."""
+    return any(is_candidate(path, repository.is_visible) for path in repository.files())
+
+
 def context_json(found: Context) -> dict[str, Any]:
     """``outcome`` (``answer`` or ``too_little``) and all of a context; for a name, lists of places instead of excerpts."""
     fields = {"outcome": "answer" if found.excerpts else "too_little", **found.model_dump(mode="json")}
@@ -158,9 +174,9 @@ def context_json(found: Context) -> dict[str, Any]:
     }
 
 
-def context_text(found: Context) -> str:
+def context_text(found: Context, repository: Repository) -> str:
     """A context as text, or what would help where the issue says too little."""
-    return found.text if found.excerpts else f"No answer: {TOO_LITTLE}."
+    return found.text if found.excerpts else f"No answer: {TOO_LITTLE if has_code(repository) else NO_CODE}."
 
 
 def cost(trajectory: Trajectory) -> dict[str, Any]:

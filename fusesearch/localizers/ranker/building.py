@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from contextvars import Context
 from pathlib import Path
+from typing import Any
 
 from fusesearch.core.errors import OutsideRootError, ToolError
 from fusesearch.core.stopping import check
@@ -52,9 +53,9 @@ class Progress:
         if self._told:
             self._told(done, total)
 
-    def fields(self) -> dict[str, object]:
+    def fields(self) -> dict[str, Any]:
         """What an answer says about its sources: ``history`` (commits) and, if files are missing, ``unindexed``."""
-        history = {} if self.commits is None else {"history": self.commits}
+        history: dict[str, Any] = {} if self.commits is None else {"history": self.commits}
         if not self.missing:
             return history
         return history | {"unindexed": {"files": len(self.missing), "of": self.files, "folders": self._folders()}}
@@ -81,10 +82,11 @@ class Building:
     """
 
     def __init__(self, repository: Repository, file: Path, files: dict[str, tuple[str, float, int]], today: int) -> None:
-        self.digests: dict[str, bytes] = {}
-        self._repository, self._file, self._files, self._today = repository, file, files, today
+        self.files, self.digests = files, dict[str, bytes]()
+        self._repository, self._file, self._today = repository, file, today
         self._thread = threading.Thread(target=Context().run, args=(self._in_thread,), daemon=True, name="index")
-        self._progress, self._stop, self._error = Progress(), threading.Event(), None
+        self._progress, self._stop = Progress(), threading.Event()
+        self._error: Exception | None = None
         self._waiting, self._left, self._lock = 0, False, threading.Lock()
         self._asked: set[bytes] = set()
         self._seen: list[tuple[str, bytes]] = []
@@ -92,9 +94,9 @@ class Building:
 
     def run(self, progress: Progress) -> None:
         """Do it. What was done is kept, also if the caller leaves or presses Ctrl-C."""
-        kept, total = time.monotonic(), len(self._files)
+        kept, total = time.monotonic(), len(self.files)
         progress(0, total)
-        results = analysed(self._sources(), sum(size for _, _, size in self._files.values()))
+        results = analysed(self._sources(), sum(size for _, _, size in self.files.values()))
         try:
             for done, (digest, facts) in enumerate(results, 1):
                 if facts:
@@ -163,7 +165,7 @@ class Building:
                 query = f"SELECT digest FROM facts WHERE digest IN ({marks})"  # noqa: S608  marks alone
                 known = {digest for (digest,) in connection.execute(query, list(digests.values()))}
             for path, digest in digests.items():
-                key, changed, _ = self._files[path]
+                key, changed, _ = self.files[path]
                 self.digests[path] = digest
                 if changed < time.time() - _RACY_SECONDS:  # else it may change again within the grain of the clock
                     with self._lock:
@@ -175,7 +177,7 @@ class Building:
     def _read(self) -> Iterator[dict[str, bytes]]:
         part: dict[str, bytes] = {}
         size = 0
-        for path in self._files:
+        for path in self.files:
             if (data := bytes_of(self._repository, path)) is not None:
                 part[path] = data
                 size += len(data)

@@ -149,37 +149,39 @@ class Index:
     def _update(self) -> dict[str, bytes]:
         """Digests of the files that have facts, after the analysis of new contents, or of as many as there was time for."""
         key, until = (self._file, self._root), time.monotonic() + self.progress.patience
-        alone = self.progress.patience == math.inf or self._temporary is not None
+        today = int(time.time()) // _DAY_SECONDS
         while True:
-            if (other := _RUNNING.get(key)) is not None and other.runs:
-                other.wait(self.progress, until)
+            building = _RUNNING.get(key)
+            if busy := building is not None and building.runs:
+                building.wait(self.progress, until)
             files = {path: found for path in checked(self.paths) if (found := self._on_disk(path))}
             known = self._lookup("SELECT file, digest FROM seen WHERE file IN ({})", [key for key, _, _ in files.values()])
             digests = {path: known[key] for path, (key, _, _) in files.items() if key in known}
             have = self._having(digests)
             todo = [path for path, found in files.items() if digests.get(path) not in have and found[2] <= MAX_FILE_BYTES]
-            todo.sort(key=is_foreign)  # whoever leaves early keeps what counts most
-            today = int(time.time()) // _DAY_SECONDS
+            todo.sort(key=lambda path: (not self.repository.allowed(path), is_foreign(path)))  # what counts most first
+            if not todo or (busy and building and building.runs):
+                break
             building = Building(self.repository, self._file, {path: files[path] for path in todo}, today)
-            if todo and alone:
+            if self.progress.patience == math.inf or self._temporary:
                 building.run(self.progress)
-            elif todo:
-                with _LOCK:
-                    if not (busy := (other := _RUNNING.get(key)) is not None and other.runs):
-                        _RUNNING[key] = building
-                        building.start()
-                if busy and time.monotonic() < until:
-                    continue
-                if not busy:
-                    building.wait(self.progress, until)
-            break
-        digests |= building.digests
-        if todo:
+                break
+            with _LOCK:
+                if started := not ((other := _RUNNING.get(key)) and other.runs):
+                    _RUNNING[key] = building
+                    building.start()
+            if started:
+                building.wait(self.progress, until)
+                break
+        partly = building is not None and building.runs
+        if todo and building:
+            read = building.digests.copy().items()
+            digests |= {path: digest for path, digest in read if building.files[path] == files.get(path)}
             have = self._having(digests)
             self._evict(today)
         self._write("UPDATE facts SET used = ? WHERE digest = ?", [(today, digest) for digest in have if have[digest] < today])
         self.progress.files = len(files)
-        if not todo or alone or (building is _RUNNING.get(key) and not building.runs):
+        if not partly:
             return digests
         self.progress.missing = [path for path in todo if digests.get(path) not in have]
         return {path: digest for path, digest in digests.items() if digest in have}

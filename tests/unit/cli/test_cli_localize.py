@@ -56,6 +56,14 @@ def test_an_issue_with_blanks_that_names_no_file_is_the_text_itself(run, repo, t
     assert (missing.exit_code, missing.stderr) == (1, "fusesearch: cannot read the issue missing.md: No such file or directory\n")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_an_issue_with_a_byte_order_mark_is_read_as_it_says(run, repo, tmp_path, encoding):
+    data = "perimeter(3) returns 9\n".encode(encoding)
+    (tmp_path / "issue.md").write_bytes(data)
+    assert "pkg/shapes.py:6-7  perimeter" in run("localize", "--repo", repo, "--issue", tmp_path / "issue.md").stdout
+    assert "pkg/shapes.py:6-7  perimeter" in run("localize", "--repo", repo, "-", stdin=data).stdout
+
+
 def test_the_issue_is_an_argument_and_the_folder_by_default_the_current_one(run, repo, issue, monkeypatch):
     monkeypatch.chdir(repo)
     by_option = run("localize", "--repo", repo, "--issue", issue).stdout.splitlines()[:-1]
@@ -97,13 +105,13 @@ def test_json_has_the_shape_scripts_rely_on(run, repo, issue):
 
 def test_no_answer_is_exit_code_3(run, tmp_path, issue):
     (tmp_path / "empty").mkdir()
-    result = run("localize", "--repo", tmp_path / "empty", "--issue", issue)
-    assert result.exit_code == 3
-    assert result.stdout.startswith("No answer: too little to go on")
+    for command in ("localize", "context"):
+        result = run(command, "--repo", tmp_path / "empty", "--issue", issue)
+        assert (result.exit_code, result.stdout[:34]) == (3, "No answer: no code in this folder.")
     as_json = run("localize", "--repo", tmp_path / "empty", "--issue", issue, "--format", "json")
     assert as_json.exit_code == 3
     assert json.loads(as_json.stdout)["places"] == []
-    assert json.loads(as_json.stdout)["outcome"] == "too_little"
+    assert json.loads(as_json.stdout)["outcome"] == "no_code"
 
 
 @pytest.mark.parametrize(
@@ -216,7 +224,7 @@ def test_options_that_do_not_fit_are_usage_errors(run, repo, issue, monkeypatch)
     wrong = [
         f"--model m --checkpoint c --base-url {CLOSED}", "--model m", "--model m --base-url localhost:8000",
         f"--base-url {CLOSED}", "--settings c", "--settings c --checkpoint c", "--localizer nobody", "--tool-format hermes",
-        "--max-new-tokens 100",
+        "--max-new-tokens 100", "--path nowhere", "--localizer bm25 --lang go",
     ]  # fmt: skip
     codes = {options: run("localize", "--repo", repo, "--issue", issue, *options.split()).exit_code for options in wrong}
     assert codes == dict.fromkeys(wrong, 2)
