@@ -184,7 +184,7 @@ class Location(Record):
 class Place(Record):
     """A file with its best functions, each with its own probability, for people and coding agents.
 
-    ``likely``: it is right more often than not, so act on it; the others are what else to look at.
+    ``likely``: this is the first file, and at least 85 in a hundred such files are right, so act on it.
     """
 
     path: str
