@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cached_property
@@ -42,6 +42,8 @@ class Repository:
     Searches find the files that git tracks, as the truth does: hidden ones (below a name with a leading dot) and those that an
     ignore file matches too. In a ``snapshot`` every file is tracked; in a folder with ``.git`` the index says which ones are.
     Of all other files, searches leave out the hidden and the ignored ones.
+
+    Answers name the files that ``within`` allows, by default all (:mod:`fusesearch.localizers.ranker.within`).
     """
 
     def __init__(self, root: Path, snapshot: bool = False) -> None:
@@ -50,6 +52,7 @@ class Repository:
         if not self.root.is_dir():
             raise RepositoryError(f"{root} is not a folder that can be read")
         self.history = (self.root / ".git", "HEAD")
+        self.within: Callable[[str], bool] | None = None
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -100,6 +103,10 @@ class Repository:
     def is_visible(self, relative: str) -> bool:
         """Whether :meth:`files` has ``relative``."""
         return relative in self._listing[1]
+
+    def allowed(self, relative: str) -> bool:
+        """Whether an answer may name a file."""
+        return self.within is None or self.within(relative)
 
     def read_text(self, relative: str) -> str:
         """Text of a file (:func:`~fusesearch.core.text.decoded`). Raises :class:`RepositoryError` if it is missing or outside."""

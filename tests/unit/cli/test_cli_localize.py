@@ -224,7 +224,7 @@ def test_options_that_do_not_fit_are_usage_errors(run, repo, issue, monkeypatch)
     wrong = [
         f"--model m --checkpoint c --base-url {CLOSED}", "--model m", "--model m --base-url localhost:8000",
         f"--base-url {CLOSED}", "--settings c", "--settings c --checkpoint c", "--localizer nobody", "--tool-format hermes",
-        "--max-new-tokens 100",
+        "--max-new-tokens 100", "--path nowhere", "--localizer bm25 --lang go",
     ]  # fmt: skip
     codes = {options: run("localize", "--repo", repo, "--issue", issue, *options.split()).exit_code for options in wrong}
     assert codes == dict.fromkeys(wrong, 2)

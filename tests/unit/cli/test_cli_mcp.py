@@ -74,6 +74,15 @@ async def test_the_ranker_lists_as_many_places_as_asked_for(folder):
     assert all(result.is_error and "top" in text(result) for result in refused)
 
 
+async def test_filters_say_which_files_may_be_named(folder):
+    every = {"path": "", "lang": "python", "since": "", "no_tests": "true"}
+    async with client(folder) as asking:
+        for tool in ("localize", "context"):
+            found, refused = [await asking.call_tool(tool, {"issue": ISSUE, **more}) for more in (every, {"path": "web"})]
+            assert "shapes.py:6-7  perimeter" in text(found)
+            assert (refused.is_error, "path: no file here fits it" in text(refused)) == (True, True)
+
+
 async def test_a_model_searches_tells_its_turns_and_names_related_places_apart(folder):
     told = []
 
