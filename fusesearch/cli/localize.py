@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from fusesearch.cli import seconds_since_start
-from fusesearch.cli.options import AnswerFormat, Repo, Save, with_search
+from fusesearch.cli.options import FILTERS, SEARCH, AnswerFormat, Repo, Save, with_options
 from fusesearch.cli.output import Format, print_json, read_input, save_text, usage_error
+from fusesearch.cli.screen import screen
 from fusesearch.core.errors import DataError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ NO_ANSWER = 3
 _TEXT_FILES = {".md", ".txt", ".rst", ".json", ".log"}
 
 
-@with_search()
+@with_options({**FILTERS, **SEARCH})
 def localize(
     text: Annotated[
         str | None,
@@ -51,18 +52,20 @@ def localize(
 
     Exit codes: 0 an answer, 3 too little to go on, 1 a failure, 2 a wrong option.
     """
+    from fusesearch.localizers.ranker.within import within
     from fusesearch.search.repository import Repository
 
+    filters = {name: search.pop(name) for name in FILTERS}
     given, quiet = given_once(text, issue), format is Format.json
     if save is None and not any(search.values()):
-        repository = Repository(repo)
+        repository = within(Repository(repo), **filters)
         found = _ranked(issue_given(given)[1], repository, top, quiet=quiet)
     else:
         from fusesearch.cli import report
         from fusesearch.localizers.searcher import SearchOptions, choose, instance_of
 
         options = SearchOptions(**search, top=top)
-        repository = Repository(repo)
+        repository = within(Repository(repo), **filters)
         name, problem = issue_given(given)
         instance = instance_of(repository.root.name, problem)
         instance = instance.model_copy(update={"instance_id": name}) if name else instance
@@ -72,8 +75,8 @@ def localize(
     if format is Format.json:
         print_json(found.as_json())
     else:
-        typer.echo(found.as_text(seconds_since_start()))
-    raise typer.Exit(0 if found.modify else NO_ANSWER)
+        typer.echo(found.as_text(seconds_since_start(), screen()), color=True)
+    raise typer.Exit(0 if found.places else NO_ANSWER)
 
 
 def _ranked(issue: str, repository: Repository, top: int | None, *, quiet: bool) -> Report:

@@ -31,7 +31,7 @@ def test_a_checkpoint_searches_under_the_limits_saved_beside_it(checkpoint: Path
     done = localize(checkpoint, tmp_path, "--format", "json", "--save", str(tmp_path / "t.json"))
     assert done.exit_code in (0, 3), done.output
     assert done.stderr == ""
-    cost = json.loads(done.stdout)["trajectory"]
+    cost = json.loads(done.stdout)["cost"]
     saved = Trajectory.model_validate_json((tmp_path / "t.json").read_text())
     assert 1 <= cost["turns"] <= AGENT["max_turns"]
     assert all(turn.usage.completion_tokens <= AGENT["max_new_tokens"] for turn in saved.turns)

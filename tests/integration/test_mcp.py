@@ -82,7 +82,7 @@ async def use(client):
     assert [tool.name for tool in (await client.list_tools()).tools] == ["localize", "context"]
     result = await client.call_tool("localize", {"issue": ISSUE})
     assert not result.is_error
-    assert result.structured_content["modify"][0]["function"] == "perimeter"
+    assert result.structured_content["places"][0]["functions"][0]["function"] == "perimeter"
     assert "return 3 * side" in (await client.call_tool("context", {"issue": ISSUE})).content[0].text
 
 

@@ -21,6 +21,7 @@ from fusesearch.core.installation import DISTRIBUTION, installed
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.core.stopping import in_thread
 from fusesearch.localizers.ranker.context import LEAST_TOKENS, MOST_TOKENS, TOKENS, context_of
+from fusesearch.localizers.ranker.within import within
 from fusesearch.localizers.registry import WITHOUT_MODEL
 from fusesearch.localizers.searcher import Searcher, instance_of
 from fusesearch.search.repository import VIRTUAL_ROOT, Repository, clipped
@@ -38,6 +39,10 @@ Tokens = Annotated[
     _EMPTY,
     Field(description=f"the most to return, in tokens of four bytes; {TOKENS} by default"),
 ]
+Only = Annotated[str | None, _EMPTY, Field(description="only this folder, file or glob; several by commas")]
+Lang = Annotated[str | None, _EMPTY, Field(description="only this language or suffix; several by commas")]
+Since = Annotated[str | None, _EMPTY, Field(description="only what commits changed since a date, `3 weeks` or a revision")]
+NoTests = Annotated[bool | None, _EMPTY, Field(description="leave tests out")]
 Question = Annotated[str, Field(description="the whole question")]
 
 
@@ -73,31 +78,42 @@ class Service:
             server.add_tool(self.ask, title="Answer a question about the code", annotations=READ_ONLY)
         return server
 
-    async def rank(self, issue: Issue, context: Context, top: Top = None) -> CallToolResult:
+    async def rank(
+        self, issue: Issue, context: Context, top: Top = None,
+        path: Only = None, lang: Lang = None, since: Since = None, no_tests: NoTests = None,
+    ) -> CallToolResult:  # fmt: skip
         """Find the files and functions an issue is about.
 
         An index of names, words and history answers in about a second (longer the first time), with how sure it is and why. It
-        names at most five files with their best functions, or as many as top says, and which are likely enough to act on.
+        names at most five files with their best functions, or as many as top says, and says if the first is likely enough to act
+        on.
         """
-        return await self._localized(replace(self.searcher, top=top), issue, context)
+        return await self._localized(replace(self.searcher, top=top), issue, context, path, lang, since, no_tests)
 
-    async def localize(self, issue: Issue, context: Context) -> CallToolResult:
+    async def localize(
+        self, issue: Issue, context: Context,
+        path: Only = None, lang: Lang = None, since: Since = None, no_tests: NoTests = None,
+    ) -> CallToolResult:  # fmt: skip
         """Find the files and functions an issue is about.
 
         A search agent greps and reads the folder by itself and answers with ranked places to modify, and related ones apart.
         Takes seconds to minutes.
         """
-        return await self._localized(self.searcher, issue, context)
+        return await self._localized(self.searcher, issue, context, path, lang, since, no_tests)
 
-    async def context(self, issue: Issue, tokens: Tokens = None) -> CallToolResult:
+    async def context(
+        self, issue: Issue, tokens: Tokens = None,
+        path: Only = None, lang: Lang = None, since: Since = None, no_tests: NoTests = None,
+    ) -> CallToolResult:  # fmt: skip
         """The most useful code to read for an issue or a name, within a budget of tokens.
 
         For an issue: the best functions in full, heads of what they call, lines that call them, outlines of the likely files. If
         issue is one name, such as shop.cart.Cart.total: its definitions, its callers, what it calls, the tests that name it.
         """
         with _one_line():
-            found = await in_thread(context_of, issue, self._repository(), tokens or TOKENS)
-        return CallToolResult(content=[TextContent(text=context_text(found))])
+            repository = within(self._repository(), path, lang, since, no_tests)
+            found = await in_thread(context_of, issue, repository, tokens or TOKENS)
+        return CallToolResult(content=[TextContent(text=context_text(found, repository))])
 
     async def ask(self, question: Question, context: Context) -> CallToolResult:
         """Answer a question about the code. A search agent greps and reads the folder by itself."""
@@ -109,9 +125,9 @@ class Service:
         found |= {"text": _relative(found["text"]), "values": list(map(_relative, found["values"]))}
         return self._result(_relative(answer_text(trajectory)), found)
 
-    async def _localized(self, searcher: Searcher, issue: str, context: Context) -> CallToolResult:
+    async def _localized(self, searcher: Searcher, issue: str, context: Context, *filters: Any) -> CallToolResult:
         with _one_line():
-            repository = self._repository()
+            repository = within(self._repository(), *filters)
             trajectory = await self._search(searcher, instance_of(self.folder.name, issue), repository, context)
             raise_on_failure(trajectory)
             found = await anyio.to_thread.run_sync(Report.of, trajectory, repository)

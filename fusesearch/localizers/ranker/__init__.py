@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -33,6 +34,8 @@ def ranking_of(
 
 
 def ranking_in(issue: str, index: Index, least: int = 0) -> Ranking:
-    """As :func:`ranking_of`, of an open index."""
+    """As :func:`ranking_of`, of an open index; without what an answer may not name."""
     file, function = models()
-    return rank(candidates_of(issue, index), file, function, least)
+    found, allowed = rank(candidates_of(issue, index), file, function, least), index.repository.allowed
+    files, functions = ([one for one in part if allowed(one.candidate.path)] for part in (found.files, found.functions))
+    return replace(found, files=files, functions=functions)

@@ -52,11 +52,11 @@ class WholeTree:
         }
 
     def chosen(self) -> list[int]:
-        """Numbers of the candidates: the best by the hand-made sum, and by the words of the title."""
+        """Numbers of files, those that may be candidates first: the best by the hand-made sum, and by the words of the title."""
         by_title = sorted(self._ranks["title"], key=self._ranks["title"].__getitem__)[: MAX_FILES // 5]
         touched = {*self._ranks["all"], *self._ranks["title"], *(file for column in self.columns.values() for file in column)}
         best = sorted(touched, key=lambda file: (-self._prior(file), file))
-        return list(dict.fromkeys([*by_title, *best]))[:MAX_FILES]
+        return list(dict.fromkeys([*by_title, *best]))
 
     def candidate(self, file: int) -> Candidate:
         """The columns known so far."""

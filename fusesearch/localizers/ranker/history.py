@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from fusesearch.core.errors import OptionError
 from fusesearch.core.stopping import check
 from fusesearch.localizers.ranker.facts import IDENTIFIER, term, words_of
 from fusesearch.localizers.ranker.index import Index
@@ -35,6 +36,8 @@ MAX_MESSAGE_CHARS = 600
 SECONDS = 20.0
 _PATIENCE = 0.2  # seconds until it is asked again whether anybody waits
 _INCLUDE = re.compile(rb"^\s*\[include", re.IGNORECASE | re.MULTILINE)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,4} (?:minute|hour|day|week|month|year)s?")
+_REVISION = re.compile(r"(?!.*\.\.)[\w@][\w@./{}~^+-]*")
 _FORMAT = "--format=%x01%H%x02%B%x03"
 
 
@@ -107,9 +110,32 @@ def _commits(rows: Mapping[str, str]) -> dict[str, Commit | None]:
         return dict.fromkeys(rows) if len(rows) == 1 else {id: _commits({id: row})[id] for id, row in rows.items()}
 
 
-def _ids(repository: Repository) -> list[str]:
+def changed_since(repository: Repository, since: str) -> set[str]:
+    """The files that are not as they were in a revision, or at a date (``2024-01-31``, ``3 weeks``).
+
+    Raises :class:`OptionError` without a history, or for what is neither. Only what is committed counts: to ask git for the rest
+    would run what the tree's own settings name.
+    """
+    head = repository.history[1]
+    if not _readable(repository) or not _git(repository, "rev-parse", "--verify", f"{head}^{{commit}}"):
+        raise OptionError("since", "there is no git history here that can be read")
+    if _DATE.fullmatch(since):
+        date = f"{since} 00:00" if "-" in since else f"{since} ago"
+        then = _git(repository, "rev-list", "--max-count=1", f"--before={date}", head).strip()
+        if not then:
+            return set(repository.files())
+    elif not _REVISION.fullmatch(since) or not (then := _git(repository, "rev-parse", "--verify", f"{since}^{{commit}}").strip()):
+        raise OptionError("since", f"{since!r} is no revision here, and no date such as 2024-01-31 or '3 weeks'")
+    return set(_git(repository, "diff-tree", "-r", "-z", "--no-renames", "--no-ext-diff", "--name-only", then, head).split("\0"))
+
+
+def _readable(repository: Repository) -> bool:
     folder = repository.history[0]
-    if folder.parent == repository.root and (not folder.is_dir() or _leads_out(folder)):
+    return folder.parent != repository.root or (folder.is_dir() and not _leads_out(folder))
+
+
+def _ids(repository: Repository) -> list[str]:
+    if not _readable(repository):
         return []
     output = _git(repository, "rev-list", f"--max-count={MAX_COMMITS}", "--no-merges", repository.history[1])
     return [line for line in output.split("\n") if ID.fullmatch(line)]

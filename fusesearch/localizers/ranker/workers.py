@@ -8,13 +8,13 @@ facts but its path's.
 from __future__ import annotations
 
 import gc
-import os
 import queue
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count
 
+from fusesearch.core.cores import cores
 from fusesearch.core.stopping import check
 from fusesearch.core.text import decoded
 from fusesearch.localizers.ranker.facts import analyse
@@ -44,7 +44,7 @@ def analysed(sources: Iterator[Source], size: int) -> Iterator[tuple[bytes, byte
 
     results: queue.Queue[tuple[bytes, bytes] | None] = queue.Queue(maxsize=1000)
     lock, stopped = threading.Lock(), threading.Event()
-    workers = [Answerer(__name__) for _ in range(min(MAX_PROCESSES, len(os.sched_getaffinity(0))))]
+    workers = [Answerer(__name__) for _ in range(min(MAX_PROCESSES, cores()))]
 
     def feed(worker: Answerer) -> None:
         try:

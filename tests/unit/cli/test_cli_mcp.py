@@ -65,13 +65,22 @@ async def test_the_ranker_lists_as_many_places_as_asked_for(folder):
             await asking.call_tool("localize", {"issue": ISSUE, "top": top}) for top in (3, 1, "", "1")
         ]  # some clients send every argument, and some models write numbers as text
         refused = [await asking.call_tool("localize", {"issue": ISSUE, "top": top}) for top in (0, 101, "three")]
-    assert FOUND.items() <= few.structured_content["modify"][0].items()
+    assert FOUND.items() <= few.structured_content["places"][0]["functions"][0].items()
     assert few.structured_content["folder"] == str(folder)
     assert (folder / few.structured_content["places"][0]["path"]).is_file()
     assert "shapes.py:6-7  perimeter" in text(few)
     assert len(empty.structured_content["places"]) >= len(one.structured_content["places"]) == 1
     assert number.structured_content["places"] == one.structured_content["places"]
     assert all(result.is_error and "top" in text(result) for result in refused)
+
+
+async def test_filters_say_which_files_may_be_named(folder):
+    every = {"path": "", "lang": "python", "since": "", "no_tests": "true"}
+    async with client(folder) as asking:
+        for tool in ("localize", "context"):
+            found, refused = [await asking.call_tool(tool, {"issue": ISSUE, **more}) for more in (every, {"path": "web"})]
+            assert "shapes.py:6-7  perimeter" in text(found)
+            assert (refused.is_error, "path: no file here fits it" in text(refused)) == (True, True)
 
 
 async def test_a_model_searches_tells_its_turns_and_names_related_places_apart(folder):
@@ -82,16 +91,16 @@ async def test_a_model_searches_tells_its_turns_and_names_related_places_apart(f
 
     async with client(folder, SCRIPT) as asking:
         found = (await asking.call_tool("localize", {"issue": ISSUE}, progress_callback=hear)).structured_content
-    assert found["modify"] == [FOUND]
-    assert found["related"] == [{"path": "README.md", "function": None, "lines": None}]
-    assert (found["trajectory"]["turns"], found["trajectory"]["calls"], found["trajectory"]["efficiency"]) == (2, 2, 1.0)
+    assert found["places"][0]["functions"] == [FOUND]
+    assert found["related"] == [{"path": "README.md", "functions": []}]
+    assert (found["cost"]["turns"], found["cost"]["calls"], found["cost"]["efficiency"]) == (2, 2, 1.0)
     assert told == [(1, "turn 1: 2 calls"), (2, "turn 2: the answer")]
 
 
 async def test_an_episode_without_an_answer_is_a_result_that_says_so(folder):
     async with client(folder, ["I do not know."]) as asking:
         result = await asking.call_tool("localize", {"issue": ISSUE})
-    assert (result.is_error, result.structured_content["modify"]) == (False, [])
+    assert (result.is_error, result.structured_content["places"]) == (False, [])
     assert text(result).startswith("No answer: ")
 
 

@@ -44,13 +44,21 @@ NAMED = {"defines_title": 1.0}
 
 
 def test_at_most_five_files_each_with_at_most_three_functions_and_their_own_probability():
-    found = for_people(ranking([0.6, 0.3, 0.1, 0.1, 0.1, 0.1], [(0, 0.9 - number / 10) for number in range(6)], NAMED), "")
+    found = for_people(ranking([0.7, 0.7, 0.1, 0.1, 0.1, 0.1], [(0, 0.9 - number / 10) for number in range(6)], NAMED), "")
     assert [place.path for place in found.places] == ["0.py", "1.py", "2.py", "3.py", "4.py"]
     assert [place.likely for place in found.places] == [True, False, False, False, False]
     assert [(one.function, one.confidence, one.lines) for one in found.places[0].functions] == [
         ("f0", 0.9, (1, 2)), ("f1", 0.8, (2, 3)), ("f2", 0.7, (3, 4)),
     ]  # fmt: skip
     assert found.places[1].functions == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "sure", "likely"),
+    [(NAMED, 0.7, True), (NAMED, 0.69, False), ({"all": 1.0}, 0.8, True), ({"all": 1.0}, 0.79, False)],
+)
+def test_words_alone_have_to_be_surer_than_a_name_to_be_acted_on(columns: dict[str, float], sure: float, likely: bool):
+    assert for_people(ranking([sure, 0.1], [], columns, a=1, b=1, c=1), "").places[0].likely is likely
 
 
 def test_the_reasons_of_a_file_are_never_those_of_its_function():
