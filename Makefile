@@ -34,8 +34,8 @@ $(STAMP): pyproject.toml requirements.lock
 test: env ## tests, all but the slow and rare; those of the whole pipeline build on each other and take one process
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder tests/end_to_end tests/integration tests/unit
 
-test-all: env ## all tests that need no GPU (Ray, kills, the dashboard in a real browser, ...): before a release
-	HYPOTHESIS_PROFILE=many $(BIN)/pytest -n auto --dist loadfile -m "not gpu" tests/unit tests/integration tests/browser
+test-all: env ## all tests that need no GPU (Ray, kills, ...): before a release
+	HYPOTHESIS_PROFILE=many $(BIN)/pytest -n auto --dist loadfile -m "not gpu" tests/unit tests/integration
 	HYPOTHESIS_PROFILE=many $(BIN)/pytest -n 0 -m "not gpu" tests/end_to_end
 
 fast: env ## tests of seconds only: while working

@@ -132,5 +132,6 @@ def _known_truth(row: Instance, reader_of: Callable[[Instance], Reader]) -> Inst
     """The instance with its truth. Raises :class:`DataError` where that names no file."""
     truth = row.truth or truth_from_patch(row.patch, reader_of(row))
     if not truth.files and truth.expected is None:
-        raise DataError("the patch modifies no file that exists at the base commit")
+        alone = f", only the submodule {truth.submodules[0]}" if truth.submodules else ""
+        raise DataError(f"the patch modifies no file that exists at the base commit{alone}")
     return row.model_copy(update={"truth": truth})

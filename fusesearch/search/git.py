@@ -22,11 +22,13 @@ ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 LINK = "120000"
 """Mode of a symbolic link."""
 
+SUBMODULE = "160000"
+"""Mode of a submodule: a commit of another repository."""
+
 MAX_BYTES = 64 << 20
 """Larger files are refused; source files are smaller."""
 
 _FOLDER = "40000"
-_SUBMODULE = "160000"
 _AT_ONCE = 500  # requests written before reading answers: their 33 KB fit into a pipe, so neither side blocks
 _MAX_ENTRIES = 1_000_000
 _STREAM_BYTES = 1 << 18
@@ -114,7 +116,7 @@ class Git:
                         continue
                     if mode == _FOLDER:
                         deeper.append((f"{prefix}{name}/", inner))
-                    elif mode != _SUBMODULE:
+                    elif mode != SUBMODULE:
                         found.append(Entry(mode, inner, prefix + name))
                 if len(found) + len(deeper) > _MAX_ENTRIES:
                     raise RepositoryError(f"{self.git_dir}: the tree {tree_id} has more than {_MAX_ENTRIES:,} entries")
@@ -158,7 +160,7 @@ class Git:
             if mode != _FOLDER:
                 return False
             mode, tree = self._entry(tree, name)
-        return mode not in ("", _SUBMODULE)
+        return mode not in ("", SUBMODULE)
 
     def _entry(self, tree: str, name: bytes) -> tuple[str, str]:
         """Mode and id of a name in a tree; empty strings if the tree lacks it."""

@@ -1,4 +1,4 @@
-"""GRPO by veRL's trainer: a fake of it everywhere, the real one on a CPU where it is installed."""
+"""GRPO by veRL's trainer, of which a fake stands here."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM
 
 from fusesearch.core.config import Params
 from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
 from fusesearch.core.overrides import override
 from fusesearch.core.storage import read_json, read_jsonl
-from fusesearch.training.engines.verl_files import ENVIRONMENT
 from fusesearch.training.engines.verl_training import train_verl
 from fusesearch.training.validation import FILE, Validated
-from tests.fakes.verl_environment import CPU_OPTIONS, ON_CPU, ROOT, fake_verl
+from tests.fakes.verl_environment import fake_verl
 
 SETTINGS = {"grpo.engine": "verl", "grpo.prompts_per_step": 2, "grpo.group": 2, "grpo.steps": 3, "grpo.learning_rate": 1e-5}
 
@@ -127,55 +124,3 @@ def test_what_is_not_there_is_said_before_anything_starts(
     monkeypatch.chdir(tmp_path / "repos")
     with pytest.raises(ConfigError, match=r"veRL is not installed .*`make verl` makes its environment"):
         run(params, instances, base)
-
-
-def gradient(base: Path, kept: list[dict[str, Any]], temperature: float) -> tuple[float, float]:
-    """Loss and norm of the gradient of GRPO over episodes, each weighing the same, as TRL's loss_type grpo has it."""
-    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
-    loss = 0.0
-    for row in kept:
-        group = torch.tensor([other["reward"] for other in kept if other["instance"] == row["instance"]])
-        advantage = (row["reward"] - group.mean()) / (group.std() + 1e-6)
-        ids, first = torch.tensor([row["prompt"] + row["response"]]), len(row["prompt"])
-        own = (model(ids).logits[0, first - 1 : -1] / temperature).log_softmax(-1).gather(1, ids[0, first:, None])[:, 0]
-        part = -(advantage * (own - own.detach()).exp() * torch.tensor(row["mask"])).sum() / sum(row["mask"]) / len(kept)
-        part.backward()
-        loss += float(part.detach())
-    grads = [weight.grad.flatten() for weight in model.parameters() if weight.grad is not None]
-    return loss, float(torch.cat(grads).norm())
-
-
-@pytest.mark.rare
-@pytest.mark.timeout(3600)
-def test_the_real_trainer_makes_a_step_on_a_cpu_and_goes_on_with_the_next(
-    tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not (ROOT / ENVIRONMENT).is_file():
-        pytest.skip(f"veRL is not installed in {ENVIRONMENT}")
-    (tmp_path / ENVIRONMENT.parts[0]).symlink_to((ROOT / ENVIRONMENT.parts[0]).resolve())
-    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
-    (tmp_path / "loop.yaml").write_text("- name: fusesearch\n  _target_: verl_kept_loop.KeptLoop\n")
-    monkeypatch.chdir(tmp_path)
-    for name, value in {**ON_CPU, "KEPT": str(tmp_path / "kept.jsonl")}.items():
-        monkeypatch.setenv(name, value)
-    loop = f"actor_rollout_ref.rollout.agent.agent_loop_config_path={tmp_path / 'loop.yaml'}"
-    lengths = ["data.max_prompt_length=400", "data.max_response_length=200"]
-    params = override(params, {"compute.verl_options": [*CPU_OPTIONS, loop, *lengths]}, "test")
-    settings = {"group": 4, "warmup_steps": 0, "learning_rate": 1e-3, "save_steps": 1}
-
-    _, first = run(params, instances, base, steps=1, **settings)
-    kept = [json.loads(line) for line in (tmp_path / "kept.jsonl").read_text().splitlines()]
-    assert len(kept) == 8
-    loss, norm = gradient(base, kept, params.grpo.temperature)
-    assert norm > 0.01
-    assert first[0]["loss"] == pytest.approx(loss, abs=1e-6)
-    assert first[0]["grad_norm"] == pytest.approx(norm, rel=1e-4)
-    assert first[0]["reward"] == pytest.approx(sum(row["reward"] for row in kept) / 8)
-
-    figures, second = run(params, instances, base, steps=2, **settings)
-    assert [row["step"] for row in second] == [2]
-    assert [row["step"] for row in lines("out/log.jsonl")] == [1, 2]
-    assert figures["steps"] == 2
-    trained, start = load_file(Path("out/checkpoint/model.safetensors")), load_file(base / "model.safetensors")
-    assert set(trained) == set(start)
-    assert max(float((trained[name].float() - start[name]).abs().max()) for name in start) > 5e-4

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 
 from fusesearch.localizers.ranker.columns import Candidate, has_literal, in_frame, is_common, kind_weight, named_where
 from fusesearch.localizers.ranker.evidence import is_word
-from fusesearch.localizers.ranker.facts import Facts, term, words_of
+from fusesearch.localizers.ranker.facts import Facts, same_letters, term, words_of
 from fusesearch.localizers.ranker.file_features import BY_CHANCE
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.matching import CALLED, K1, B, Matches, bare, module_parts, spread
@@ -95,7 +95,7 @@ def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
     total = sum(idf.get(word, 0.0) for word in evidence.title) or 1.0
     words_of_class: dict[tuple[str, ...], set[str]] = {}
     for candidate, own in zip(found, words, strict=True):
-        *holders, name = candidate.lines.name.split(".")
+        *holders, name = same_letters(candidate.lines.name).split(".")
         columns = candidate.columns
         known = own & matches.words.keys()
         columns["name_words"] = sum(idf[word] for word in known)
