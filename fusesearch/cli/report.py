@@ -167,6 +167,7 @@ def context_json(found: Context) -> dict[str, Any]:
     if not found.name:
         return fields
     kinds = {"definitions": "definition", "callers": "caller", "perhaps": "use", "callees": "callee", "tests": "test"}
+    kinds |= {"impact": "impact"} if found.run or any(one.kind == "impact" for one in found.excerpts) else {}
     del fields["excerpts"]
     return fields | {
         key: [{"path": one.path, "lines": one.lines, "function": one.function} for one in found.excerpts if one.kind == kind]
