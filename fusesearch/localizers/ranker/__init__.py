@@ -9,8 +9,9 @@ from pathlib import Path
 
 from fusesearch.core.caches import Caches
 from fusesearch.localizers.ranker.answer import Ranking, rank
+from fusesearch.localizers.ranker.building import Progress
 from fusesearch.localizers.ranker.features import candidates_of
-from fusesearch.localizers.ranker.index import Index, Progress
+from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.trees import WEIGHTS, Models, read_models
 from fusesearch.search.repository import Repository
 

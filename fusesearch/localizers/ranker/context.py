@@ -30,9 +30,10 @@ from fusesearch.core.schema import Context, Excerpt, ExcerptKind, Location, Plac
 from fusesearch.core.text import printable
 from fusesearch.localizers.ranker import models, ranking_in
 from fusesearch.localizers.ranker.answer import Ranking, location
+from fusesearch.localizers.ranker.building import Progress
 from fusesearch.localizers.ranker.evidence import draw_evidence
 from fusesearch.localizers.ranker.facts import IDENTIFIER, term, words_of
-from fusesearch.localizers.ranker.index import Index, Progress
+from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.neighbours import Neighbours, Sources, Spot, Use, word_of
 from fusesearch.localizers.ranker.paths import family
 from fusesearch.localizers.ranker.places import FEW_FILES, LEAST, for_people, lines_of
