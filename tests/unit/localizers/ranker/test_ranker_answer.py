@@ -310,8 +310,6 @@ def test_a_frame_that_every_trace_passes_comes_after_those_that_few_call(tmp_pat
     users = {f"p/use{number}.js": f"function use{number}() {{ report({number}) }}\n" for number in range(20)}
     own = {"p/errors.js": "function report(a) {\n  throw a\n}\n", "p/store.js": "function put(a) {\n  report(a)\n}\n"}
     trace = "It stops\n\nError: full\n    at report (/x/p/errors.js:2:1)\n    at put (/x/p/store.js:2:1)\n"
-    found = {}
-    for name, files in (("few", own), ("many", own | users)):
-        ranking = ranking_of(trace, Repository(write(tmp_path / name, files)), tmp_path / "index")
-        found[name] = ranking.files[0].candidate.path
-    assert found == {"few": "p/errors.js", "many": "p/store.js"}
+    for files, last in ((own, "p/errors.js"), (own | users, "p/store.js")):
+        found = columns(write(tmp_path / f"{len(files)}", files), trace)
+        assert [path for path in own if found[path].get("frame_last")] == [last]
