@@ -39,4 +39,5 @@ def ranking_in(issue: str, index: Index, least: int = 0) -> Ranking:
     file, function = models()
     found, allowed = rank(candidates_of(issue, index), file, function, least), index.repository.allowed
     files, functions = ([one for one in part if allowed(one.candidate.path)] for part in (found.files, found.functions))
-    return replace(found, files=files, functions=functions)
+    lines = lru_cache(maxsize=16)(lambda path: index.source(path).split("\n"))
+    return replace(found, files=files, functions=functions, lines=lines)

@@ -36,7 +36,7 @@ from fusesearch.localizers.ranker.facts import IDENTIFIER, term, words_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.neighbours import Neighbours, Sources, Spot, Use, word_of
 from fusesearch.localizers.ranker.paths import family
-from fusesearch.localizers.ranker.places import FEW_FILES, LEAST, for_people, lines_of, said
+from fusesearch.localizers.ranker.places import FEW_FILES, LEAST, for_people, lines_of
 from fusesearch.localizers.ranker.within import within
 from fusesearch.search.repository import Repository
 
@@ -249,7 +249,8 @@ class _OfIssue(_Reading):
         answered = {one.entity for place in self._places for one in place.functions}
         paths, having = {place.path for place in self._places}, {one.candidate.path for one in self._ranking.functions}
         ranked = (one for one in self._ranking.functions if one.candidate.path in paths and one.probability >= LEAST)
-        wanted = [location(one.candidate.entity, one.probability, said(one, self._issue), lines_of(one)) for one in ranked]
+        reasons = self._ranking.reasons
+        wanted = [location(one.candidate.entity, one.probability, reasons(one.candidate), lines_of(one)) for one in ranked]
         wanted += [location(one.path, one.confidence, one.reasons) for one in self._places if one.path not in having]
         places = [Location.model_validate(fields) for fields in wanted]
         return self._composed(
