@@ -5,13 +5,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
 from prefect import flow, task
 
 from flows.command import run_prepared
 from flows.progress import StageProgress
 from flows.retries import ONCE
-from fusesearch.core.config import Base, Params, load_params, parse_section
+from fusesearch.core.config import Base, Params, load_params, parse_section, read_mapping
 from fusesearch.core.storage import read_instances
 from tasks.running.places import MAIN, SNAPSHOTS
 from tasks.running.resume import finished, progress_dir, publish
@@ -42,7 +41,7 @@ def train(params: Params, recipe: Base, progress: StageProgress) -> dict[str, An
 def base_flow() -> dict[str, Any]:
     """The sft and rl splits to ``experiments/nano/base``."""
     with StageProgress("base") as progress:
-        recipe = parse_section(Base, yaml.safe_load(RECIPE.read_text(encoding="utf-8")), source=str(RECIPE))
+        recipe = parse_section(Base, read_mapping(RECIPE), source=str(RECIPE))
         figures = train(load_params(), recipe, progress)
     finished("base")
     return figures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,20 +16,20 @@ from fusesearch.cli.output import usage_error
 from fusesearch.core.errors import FusesearchError, OptionError
 
 COMMANDS = {
-    "localize": ("Use", "localize:localize"),
-    "context": ("Use", "context:context"),
-    "ask": ("Use", "ask:ask"),
-    "localizers": ("Use", "localizers:localizers"),
-    "view": ("Use", "view:view"),
-    "mcp": ("Use", "mcp:mcp"),
-    "tool": ("Use", "tool:tool"),
-    "truth": ("Measure", "truth:truth"),
-    "score": ("Measure", "score:score"),
-    "evaluate": ("Measure", "evaluate:evaluate"),
-    "compare": ("Measure", "compare:compare"),
-    "judge": ("Measure", "judge:judge"),
-    "install": ("Set up", "install:install"),
-    "doctor": ("Set up", "doctor:doctor"),
+    "localize": ("Every day", "localize:localize"),
+    "context": ("Every day", "context:context"),
+    "ask": ("Every day", "ask:ask"),
+    "install": ("Every day", "install:install"),
+    "mcp": ("Every day", "mcp:mcp"),
+    "doctor": ("More", "doctor:doctor"),
+    "localizers": ("More", "localizers:localizers"),
+    "view": ("More", "view:view"),
+    "tool": ("More", "tool:tool"),
+    "truth": ("More", "truth:truth"),
+    "score": ("More", "score:score"),
+    "evaluate": ("More", "evaluate:evaluate"),
+    "compare": ("More", "compare:compare"),
+    "judge": ("More", "judge:judge"),
 }
 """Each command's panel on the page of help, and where its function is."""
 
@@ -87,13 +88,12 @@ class OneLineGroup(OneLine, TyperGroup):
     """The commands of a program."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """List commands that need an extra which is not installed last, in a panel that names the extra."""
+        """List the commands; those that need an extra which is not installed say so."""
         from fusesearch.cli.extras import NEEDS, missing
 
-        absent = {name: extra for name in self.commands if (extra := NEEDS.get(name)) and missing(extra)}
-        for name, extra in absent.items():
-            self.commands[name].rich_help_panel = f"Needs the extra {extra}, which is not installed"  # type: ignore[attr-defined]
-        self.commands = dict(sorted(self.commands.items(), key=lambda item: item[0] in absent))
+        for name, command in self.commands.items():
+            if (extra := NEEDS.get(name)) and missing(extra):
+                command.short_help = f"{command.get_short_help_str(200)} (Needs the extra {extra}, not installed.)"
         super().format_help(ctx, formatter)
 
 
@@ -126,14 +126,16 @@ def about(
     """Find the files and functions an issue is about.
 
     ```
-    fusesearch localize --repo . --issue issue.md
+    fusesearch localize "the text of an issue"
+    fusesearch context Class.method
+    fusesearch install
     ```
     """
 
 
 def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
     """The command line with the commands ``names``, whose modules are imported."""
-    made = command_group(epilog=EPILOG)
+    made = command_group(inspect.getdoc(about), EPILOG)
     made.callback()(about)
     for name in names:
         panel, place = COMMANDS[name]
@@ -143,4 +145,5 @@ def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
 
 def main() -> None:
     """Entry point of the console script. A command does not wait for the imports of the others."""
+    sys.argv += ["--help"] if len(sys.argv) == 1 else []
     application([name for name in sys.argv[1:2] if name in COMMANDS] or COMMANDS)(prog_name="fusesearch")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fusesearch.cli.localize import NO_ANSWER, given_once, issue_given
+from fusesearch.cli.options import FILTERS, with_options
 from fusesearch.cli.output import Format, print_json
 
 
+@with_options(FILTERS)
 def context(
     text: Annotated[
         str | None,
@@ -26,6 +28,7 @@ def context(
         int, typer.Option(help="The most to print, in tokens of four bytes each.", min=100, max=100_000, metavar="N")
     ] = 4000,
     format: Annotated[Format, typer.Option(help="How to print it.")] = Format.text,
+    **filters: Any,
 ) -> None:
     """Print what to read for a name or an issue.
 
@@ -44,14 +47,17 @@ def context(
     from fusesearch.cli import report
     from fusesearch.cli.progress import indexing
     from fusesearch.localizers.ranker.context import context_of, name_in
+    from fusesearch.localizers.ranker.within import within
     from fusesearch.search.repository import Repository
 
-    repository = Repository(repo)
+    repository = within(Repository(repo), **filters)
     named = name_in(given) is not None and not Path(given).is_file()
     with indexing(quiet=format is Format.json) as progress:
         found = context_of(given if named else issue_given(given)[1], repository, tokens, on_progress=progress)
     if format is Format.json:
-        print_json(report.context_json(found))
+        print_json(report.context_json(found) | progress.fields())
     else:
-        typer.echo(report.context_text(found))
+        typer.echo(report.context_text(found, repository))
+        for note in progress.notes():
+            typer.echo(f"fusesearch: {note}", err=True)
     raise typer.Exit(0 if found.excerpts else NO_ANSWER)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from fusesearch.cli import seconds_since_start
-from fusesearch.cli.options import AnswerFormat, Repo, Save, with_search
+from fusesearch.cli.options import FILTERS, SEARCH, AnswerFormat, Repo, Save, with_options
 from fusesearch.cli.output import Format, print_json, read_input, save_text, usage_error
+from fusesearch.cli.screen import screen
 from fusesearch.core.errors import DataError
 
 if TYPE_CHECKING:
     from fusesearch.cli.report import Report
     from fusesearch.core.schema import Instance, Trajectory
+    from fusesearch.localizers.ranker.building import Progress
     from fusesearch.localizers.searcher import Searcher
     from fusesearch.search.repository import Repository
 
@@ -24,7 +27,7 @@ NO_ANSWER = 3
 _TEXT_FILES = {".md", ".txt", ".rst", ".json", ".log"}
 
 
-@with_search()
+@with_options({**FILTERS, **SEARCH})
 def localize(
     text: Annotated[
         str | None,
@@ -51,18 +54,23 @@ def localize(
 
     Exit codes: 0 an answer, 3 too little to go on, 1 a failure, 2 a wrong option.
     """
+    from fusesearch.localizers.ranker.within import within
     from fusesearch.search.repository import Repository
 
+    filters = {name: search.pop(name) for name in FILTERS}
     given, quiet = given_once(text, issue), format is Format.json
     if save is None and not any(search.values()):
-        repository = Repository(repo)
-        found = _ranked(issue_given(given)[1], repository, top, quiet=quiet)
+        from fusesearch.cli.progress import indexing
+
+        repository, problem = within(Repository(repo), **filters), issue_given(given)[1]
+        with indexing(quiet=quiet) as progress:
+            found = ranked(problem, repository, top, progress)
     else:
         from fusesearch.cli import report
         from fusesearch.localizers.searcher import SearchOptions, choose, instance_of
 
         options = SearchOptions(**search, top=top)
-        repository = Repository(repo)
+        repository = within(Repository(repo), **filters)
         name, problem = issue_given(given)
         instance = instance_of(repository.root.name, problem)
         instance = instance.model_copy(update={"instance_id": name}) if name else instance
@@ -72,15 +80,14 @@ def localize(
     if format is Format.json:
         print_json(found.as_json())
     else:
-        typer.echo(found.as_text(seconds_since_start()))
-    raise typer.Exit(0 if found.modify else NO_ANSWER)
+        typer.echo(found.as_text(seconds_since_start(), screen()), color=True)
+    raise typer.Exit(0 if found.places else NO_ANSWER)
 
 
-def _ranked(issue: str, repository: Repository, top: int | None, *, quiet: bool) -> Report:
+def ranked(issue: str, repository: Repository, top: int | None, progress: Progress) -> Report:
     """The answer that an episode of the ranker gives, without the episode, whose imports take as long again."""
     from types import SimpleNamespace
 
-    from fusesearch.cli.progress import indexing
     from fusesearch.cli.report import Report, cost
     from fusesearch.localizers.order import FILES
     from fusesearch.localizers.ranker import ranking_of
@@ -90,8 +97,7 @@ def _ranked(issue: str, repository: Repository, top: int | None, *, quiet: bool)
     if not issue.strip():
         raise DataError("the issue is empty")
     started = time.perf_counter()
-    with indexing(quiet=quiet) as progress:
-        ranking = ranking_of(issue, repository, on_progress=progress, least=FEW_FILES)
+    ranking = ranking_of(issue, repository, on_progress=progress, least=FEW_FILES)
     fields = fields_for_people(ranking, issue, top or FILES)
     nothing = SimpleNamespace(prompt_tokens=0, completion_tokens=0, seconds=0.0)
     turn = SimpleNamespace(calls=[], observations=[], usage=nothing, seconds_tools=0.0)
@@ -99,7 +105,7 @@ def _ranked(issue: str, repository: Repository, top: int | None, *, quiet: bool)
         localizer=WITHOUT_MODEL, model="", mode="parallel", stop="answer" if fields["modify"] else "no_answer", turns=[turn],
         seconds=time.perf_counter() - started,
     )  # fmt: skip
-    return Report.of_fields(fields, cost(cast("Trajectory", episode)), repository)
+    return replace(Report.of_fields(fields, cost(cast("Trajectory", episode)), repository), progress=progress)
 
 
 def given_once(text: str | None, issue: str | None) -> str:

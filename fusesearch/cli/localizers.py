@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from fusesearch.cli.extras import NEEDS
 from fusesearch.cli.output import Format, print_json
 from fusesearch.localizers.registry import LOCALIZERS
 
@@ -13,7 +14,7 @@ from fusesearch.localizers.registry import LOCALIZERS
 def localizers(format: Annotated[Format, typer.Option(help="How to print the list.")] = Format.text) -> None:
     """List the localizers: for `--localizer` of `localize`, `ask` and `mcp`, and for grids of `evaluate`.
 
-    A localizer that asks a model can be fused with the ranking: `NAME+ranker`.
+    A localizer that asks a model can be fused with the ranking: `NAME+ranker`. `extra` is what `pip install` must bring for it.
 
     ```
     fusesearch localizers
@@ -27,9 +28,10 @@ def localizers(format: Annotated[Format, typer.Option(help="How to print the lis
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("localizer", "model", "for", "how it searches", box=None, header_style="bold")
+    table = Table("localizer", "model", "extra", "for", "how it searches", box=None, header_style="bold")
     for name, entry in LOCALIZERS.items():
         asked = "ask" if entry.asks_model else "evaluate"
         use = "evaluate" if entry.bound else "localize" if not entry.questions else "both" if entry.issues else asked
-        table.add_row(name, "asked" if entry.asks_model else "none", use, entry.summary)
+        extra = NEEDS.get(f"localize --localizer {name}") or ("models" if entry.asks_model else "")
+        table.add_row(name, "asked" if entry.asks_model else "none", extra, use, entry.summary)
     Console().print(table)

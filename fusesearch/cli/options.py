@@ -16,6 +16,16 @@ Repo = Annotated[Path, typer.Option(help="Directory to search, by default this."
 AnswerFormat = Annotated[Format, typer.Option(help="How to print it.", show_default=False)]
 Save = Annotated[Path | None, typer.Option(help="Also write the trajectory here.", metavar="FILE")]
 BaseUrl = Annotated[str | None, typer.Option(help="Its address, or OPENAI_BASE_URL.", metavar="URL")]
+FILTERS: dict[str, Any] = {
+    "path": Annotated[str | None, typer.Option(help="Only this folder, file or glob; several by commas.", metavar="GLOB")],
+    "lang": Annotated[str | None, typer.Option(help="Only this language or suffix; several by commas.", metavar="NAME")],
+    "since": Annotated[
+        str | None, typer.Option(help="Only what commits changed since a date, `3 weeks` or a revision.", metavar="WHEN")
+    ],
+    "no_tests": Annotated[bool | None, typer.Option("--no-tests", help="Leave tests out.", show_default=False)],
+}
+"""What :func:`fusesearch.localizers.ranker.within.within` takes."""
+
 OWN_OPTIONS: dict[str, Any] = {name: Annotated[str | None, typer.Option(help=said, metavar="NAME")] for name, said in OWN.items()}
 """Those that localizers need of their own."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fusesearch.core.errors import DataError
+from fusesearch.core.text import decoded
 
 if TYPE_CHECKING:
     import typer
@@ -36,12 +37,15 @@ def print_json(value: Any) -> None:
 
 
 def read_input(path: Path, what: str) -> str:
-    """Text of ``path``, or of stdin for ``-``; undecodable bytes are replaced. Raises :class:`DataError`."""
+    """Text of ``path``, or of stdin for ``-``: UTF-8, or as its mark says. Undecodable bytes are replaced.
+
+    Raises :class:`DataError`.
+    """
     try:
         data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     except OSError as error:
         raise DataError(f"cannot read the {what} {path}: {error.strerror or error}") from None
-    return data.decode("utf-8", errors="replace")
+    return decoded(data)
 
 
 def save_text(path: Path, text: str) -> None:

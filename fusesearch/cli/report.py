@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fusesearch.cli.screen import PLAIN, Screen, shortened, wrapped
 from fusesearch.core.errors import InfrastructureError
 from fusesearch.core.text import printable
 from fusesearch.localizers.located import Fields, located
+from fusesearch.localizers.ranker.paths import is_candidate
 from fusesearch.localizers.registry import WITHOUT_MODEL
 from fusesearch.search.repository import Repository
 
 if TYPE_CHECKING:
     from fusesearch.core.schema import Context, Trajectory
+    from fusesearch.localizers.ranker.building import Progress
 
 
-SIGNATURE_CHARS = 110
+LEAST_SHARE = 0.01
 LONGER = "llama-server: --ctx-size, llama-cpp-python: --n_ctx, vLLM: --max-model-len, Ollama: num_ctx"
 TOO_LITTLE = "too little to go on, nothing that the issue names is here: name an error, a function or a file"
+NO_CODE = "no code in this folder"
 
 
 def raise_on_failure(trajectory: Trajectory) -> None:
@@ -27,15 +32,22 @@ def raise_on_failure(trajectory: Trajectory) -> None:
         raise InfrastructureError(trajectory.error)
 
 
+SCHEMA = 1
+"""Version of the JSON of an answer: it rises when a field goes or means something else, not when one is added."""
+
+
 @dataclass(frozen=True)
 class Report:
-    """The fields of an answer with line spans where known, and what the search cost."""
+    """Files with their functions, best first, what else was read, and what the search cost."""
 
-    modify: list[Fields]
+    places: list[Fields]
     related: list[Fields]
     cost: dict[str, Any]
     confidence: float | None = None
-    places: Sequence[Fields] = ()
+    empty: bool = False
+    """Whether the ranker has no answer because the folder has no code."""
+    progress: Progress | None = None
+    """That of the ranker's index: what the answer could not take into account."""
 
     @classmethod
     def of(cls, trajectory: Trajectory, repository: Repository) -> Report:
@@ -47,41 +59,63 @@ class Report:
     def of_fields(cls, answer: Fields, cost: dict[str, Any], repository: Repository) -> Report:
         """Report of the fields of an answer, without lines and signatures."""
         whole = located(answer, repository)
-        return cls(whole["modify"], whole["related"], cost, whole.get("confidence"), whole["places"])
+        empty = not whole["modify"] and cost["localizer"] == WITHOUT_MODEL and not has_code(repository)
+        return cls(whole["places"] or by_file(whole["modify"]), by_file(whole["related"]), cost, whole.get("confidence"), empty)
 
     def as_json(self) -> dict[str, Any]:
-        """``outcome``, ``modify`` and ``related`` (path, function, lines), and ``trajectory`` (cost).
+        """``schema``, ``outcome``, ``places``, ``related``, ``cost`` and, where it is known, ``confidence``.
 
-        ``outcome`` is ``answer``, ``too_little`` (the issue names nothing that is here) or ``no_answer``. The ranker adds
-        ``places``: files with their best functions. ``modify`` is the set with the highest expected F1.
-        Localizers that can tell add ``confidence`` and, to locations, ``confidence`` and ``reasons``.
+        ``outcome`` is ``answer``, ``no_code`` (in this folder), ``too_little`` (the issue names nothing that is here) or
+        ``no_answer``. A place is a file: ``path`` and ``functions`` (``path``, ``function``, ``lines``, ``signature``), best
+        first. Localizers that can tell add ``confidence`` (0 to 1: that a fix modifies it) and ``reasons`` to both, and
+        ``likely`` (enough to act on) to files. The ranker adds ``history`` (commits that counted, 0 if it is off) and, over MCP,
+        ``unindexed`` while files are missing.
         """
+        searched = self.cost["calls"] or self.cost["tokens_billed"]
         report: dict[str, Any] = {
-            "outcome": "answer" if self.modify else "too_little" if self._says_little else "no_answer",
+            "schema": SCHEMA,
+            "outcome": self._outcome,
             "places": self.places,
-            "modify": self.modify,
             "related": self.related,
-            "trajectory": self.cost,
+            "cost": self.cost if searched else {name: self.cost[name] for name in ("localizer", "stop", "seconds")},
         }
         if self.confidence is not None:
             report["confidence"] = self.confidence
-        return report
+        return report | (self.progress.fields() if self.progress else {})
 
-    def as_text(self, seconds: float | None = None) -> str:
+    def as_text(self, seconds: float | None = None, screen: Screen = PLAIN) -> str:
         """Ranked locations, then related context, then one line of cost. ``seconds`` replace those of the search alone."""
         if self.places:
-            parts = _by_file(self.places)
-        elif self.modify:
-            parts = ["Locations to modify", *_rows(self.modify, ranked=True)]
+            parts = [*wrapped(_heading(self.places), screen), "", *_by_file(self.places, screen)]
         else:
-            parts = [f"No answer: {TOO_LITTLE if self._says_little else ended(self.cost)}."]
+            why = NO_CODE if self.empty else TOO_LITTLE if self._says_little else ended(self.cost)
+            parts = wrapped(f"No answer: {why}.", screen)
         if self.related:
-            parts += ["", "Related context", *_rows(self.related, ranked=False)]
-        return "\n".join([*parts, "", _summary(self.cost, seconds)])
+            parts += ["", "Related context", "", *_by_file(self.related, screen)]
+        notes = self.progress.notes() if self.progress else []
+        return "\n".join([*parts, "", *notes, _summary(self.cost, seconds)])
+
+    @property
+    def _outcome(self) -> str:
+        if self.places:
+            return "answer"
+        return "no_code" if self.empty else "too_little" if self._says_little else "no_answer"
 
     @property
     def _says_little(self) -> bool:
         return self.cost["localizer"] == WITHOUT_MODEL and self.cost["stop"] == "no_answer"
+
+
+def by_file(locations: Sequence[Fields]) -> list[Fields]:
+    """Locations as places: each file once, in the order of its first location, with its functions."""
+    files: dict[str, Fields] = {}
+    for one in locations:
+        place = files.setdefault(one["path"], {"path": one["path"], "functions": []})
+        if one["function"] is None:
+            place |= {name: one[name] for name in ("confidence", "reasons") if one.get(name) is not None}
+        else:
+            place["functions"].append(one)
+    return list(files.values())
 
 
 def answer_json(trajectory: Trajectory) -> dict[str, Any]:
@@ -122,6 +156,11 @@ def ended(known: dict[str, Any]) -> str:
     return STOPS[known["stop"]]
 
 
+def has_code(repository: Repository) -> bool:
+    """Whether a folder has a file that a fix can modify."""
+    return any(is_candidate(path, repository.is_visible) for path in repository.files())
+
+
 def context_json(found: Context) -> dict[str, Any]:
     """``outcome`` (``answer`` or ``too_little``) and all of a context; for a name, lists of places instead of excerpts."""
     fields = {"outcome": "answer" if found.excerpts else "too_little", **found.model_dump(mode="json")}
@@ -135,9 +174,9 @@ def context_json(found: Context) -> dict[str, Any]:
     }
 
 
-def context_text(found: Context) -> str:
+def context_text(found: Context, repository: Repository) -> str:
     """A context as text, or what would help where the issue says too little."""
-    return found.text if found.excerpts else f"No answer: {TOO_LITTLE}."
+    return found.text if found.excerpts else f"No answer: {TOO_LITTLE if has_code(repository) else NO_CODE}."
 
 
 def cost(trajectory: Trajectory) -> dict[str, Any]:
@@ -148,42 +187,42 @@ def cost(trajectory: Trajectory) -> dict[str, Any]:
     return about | tool_statistics(trajectory)
 
 
-def _rows(locations: Sequence[Fields], *, ranked: bool) -> list[str]:
-    """A line per location, followed by its reasons if there are any."""
-    places = [printable(f"{location['path']}{_span(location)}") for location in locations]
-    width = max(map(len, places), default=0)
+def _heading(places: Sequence[Fields]) -> str:
+    """What the list is, whether its first file is worth acting on, and what a percentage says."""
+    if places[0].get("confidence") is None:
+        return "Locations to modify"
+    act = ", the first likely enough to act on" if places[0]["likely"] else ""
+    return f"Best first{act}. %: that the fix modifies the file, or the function; they need not add up."
+
+
+def _by_file(places: Sequence[Fields], screen: Screen) -> list[str]:
+    """Each file with its reasons, then its best functions with theirs and their signatures; a line begins with its place."""
     lines: list[str] = []
-    for index, (place, location) in enumerate(zip(places, locations, strict=True)):
-        rank = f"{index + 1}." if ranked else ""
-        lines.append(f"{rank:>4} {place:<{width}}  {printable(location['function'] or '')}".rstrip())
-        if reasons := location.get("reasons"):
-            lines.append(f"       {printable('; '.join(reasons))}")
-    return lines
-
-
-def _span(location: Fields) -> str:
-    return f":{location['lines'][0]}-{location['lines'][1]}" if location["lines"] else ""
-
-
-def _by_file(places: Sequence[Fields]) -> list[str]:
-    """Files that are likely enough to act on, then what else to look at: each with its reasons, then its best functions."""
-    lines: list[str] = []
-    for rank, place in enumerate(places, 1):
-        if rank == 1:
-            lines.append("Likely enough to act on" if place["likely"] else "Nothing is likely enough to act on. Look at")
-        elif places[rank - 2]["likely"] and not place["likely"]:
-            lines += ["", "What else to look at"]
-        lines.append(f"{rank:>3}. {place['confidence']:>4.0%}  {printable(place['path'])}{_because(place['reasons'])}")
+    for place in places:
+        lines += _row("", printable(place["path"]), "", place, screen)
         for one in place["functions"]:
-            where = printable(f"{one['path']}{_span(one)}  {one['function']}")
-            lines.append(f"     {one.get('confidence') or 0:>4.0%}    {where}{_because(one.get('reasons', ()))}")
-            if head := one.get("signature"):
-                lines.append(f"{'':13}  {printable(head)[:SIGNATURE_CHARS]}")
+            span = f":{one['lines'][0]}-{one['lines'][1]}" if one["lines"] else ""
+            lines += _row("  ", printable(f"{one['path']}{span}"), printable(one["function"]), one, screen)
     return lines
 
 
-def _because(reasons: Sequence[str]) -> str:
-    return f"  ({printable('; '.join(reasons))})" if reasons else ""
+def _row(indent: str, where: str, name: str, one: Fields, screen: Screen) -> list[str]:
+    """A place with its percentage, which a narrow screen has below it; then what speaks for it, and its head."""
+    share = _share(one.get("confidence"))
+    about = "  ".join(filter(None, [name, share]))
+    fits = len(f"{indent}{where}  {about}") <= (screen.width or sys.maxsize)
+    first = f"{indent}{screen.styled(where, bold=True)}"
+    lines = [f"{first}  {about}".rstrip()] if fits else [first, f"{indent}    {about}"]
+    inner = f"{indent}    "
+    for text in (printable("; ".join(one.get("reasons") or ())), shortened(printable(one.get("signature") or ""), screen, inner)):
+        lines += [screen.styled(line, dim=True) for line in wrapped(text, screen, inner)]
+    return lines
+
+
+def _share(probability: float | None) -> str:
+    if probability is None:
+        return ""
+    return f"{probability:.0%}" if probability >= LEAST_SHARE else f"<{LEAST_SHARE:.0%}"
 
 
 def _summary(cost: dict[str, Any], seconds: float | None) -> str:

@@ -20,7 +20,7 @@ def truth(
     Prints JSON: `files`, `functions`, `lines`, `added_files`, `added_functions`.
     `functions` are `path::Qualified.name`; `lines` are inclusive line ranges before the patch;
     `added_files` and `added_functions` exist only after it. `unread` are files with a changed line in code that
-    cannot be parsed: there, functions are unknown.
+    cannot be parsed: there, functions are unknown. `submodules` that it moves are no files.
 
     Finds functions in Python and the languages of `fusesearch/code/other/languages.py`; files in other languages count
     as files only. A patch that changes only comments modifies no function.

@@ -6,7 +6,6 @@ that results do not depend on how busy the machine is. It ends with its standard
 
 from __future__ import annotations
 
-import resource
 import signal
 import struct
 import subprocess
@@ -15,6 +14,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
+
+from fusesearch.core.systems import end_after, limit_memory
 
 _LENGTH = struct.Struct(">Q")
 _ROOT = Path(__file__).parents[2]
@@ -71,14 +72,12 @@ def _asked(process: subprocess.Popen[bytes], name: str, data: bytes) -> bytes | 
 def answer_all(answer: Callable[[str, bytes], bytes], seconds: float, memory: int) -> None:
     """In such a process: answer until standard input ends, each time in at most ``seconds`` of CPU and ``memory`` bytes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit_memory(memory)
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     while (name := _receive(stdin)) is not None and (data := _receive(stdin)) is not None:
-        signal.setitimer(signal.ITIMER_PROF, seconds)
+        end_after(seconds)
         found = answer(name.decode("utf-8"), data)
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        end_after(0)
         _send(stdout, found)
 
 

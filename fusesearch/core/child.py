@@ -25,6 +25,10 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
 
 def end(process: subprocess.Popen[Any], seconds: float = 0.0, first: int = signal.SIGTERM) -> None:
     """End a process that leads a group, and the group: with ``first`` if ``seconds`` are given, after them with SIGKILL."""
+    if not hasattr(os, "killpg"):  # Windows, where this ends the keeper, and with it the pipe to what it started
+        process.kill()
+        process.wait()
+        return
     with suppress(ProcessLookupError, subprocess.TimeoutExpired):
         if seconds:
             os.killpg(process.pid, first)

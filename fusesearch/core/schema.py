@@ -59,7 +59,7 @@ class Truth(Record):
     ``functions`` are entities ``path::Qualified.name``; ``lines`` maps a file to inclusive 1-based ranges of the old
     side. ``added_files`` and ``added_functions`` exist only after the patch; filters use them. The files of a question are
     those of its evidence. ``unread`` are files with a changed line in code that no reading could parse: which functions the
-    patch modifies there is unknown.
+    patch modifies there is unknown. ``submodules`` are those that the patch moves: no files, so no localizer can name them.
     """
 
     files: list[str] = Field(default_factory=list)
@@ -68,6 +68,7 @@ class Truth(Record):
     added_files: list[str] = Field(default_factory=list)
     added_functions: list[str] = Field(default_factory=list)
     unread: list[str] = Field(default_factory=list, exclude_if=_absent)
+    submodules: list[str] = Field(default_factory=list, exclude_if=_absent)
     expected: Expected | None = Field(None, exclude_if=_absent)
 
 
@@ -183,7 +184,7 @@ class Location(Record):
 class Place(Record):
     """A file with its best functions, each with its own probability, for people and coding agents.
 
-    ``likely``: it is right more often than not, so act on it; the others are what else to look at.
+    ``likely``: this is the first file, and at least 85 in a hundred such files are right, so act on it.
     """
 
     path: str

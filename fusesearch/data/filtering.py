@@ -295,7 +295,7 @@ def _broken_by_paths(judged: _Judged) -> Iterator[str]:
         judged.changes = parse_patch(judged.pair.patch)
     except DataError:
         yield "malformed_patch"
-    paths = [change.new or change.old for change in judged.changes]
+    paths = {change.new or change.old for change in judged.changes if not change.submodule}
     if len(paths) > judged.rules.max_files:
         yield "too_many_files"
     kinds = {file_kind(path) for path in paths}

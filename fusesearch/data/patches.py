@@ -1,42 +1,31 @@
-"""Parse and apply patches as git writes them.
+"""Parse patches as git writes them.
 
 Reads git's extended headers in full: quoted names, names with spaces under any prefix, renames, copies, modes, and files
 without text (binary, submodule, symbolic link). ``unidiff`` 1.0 misreads names with spaces under prefixes other than ``a/``
-and ``b/``, hence this parser. Applying a patch checks every context line.
+and ``b/``, hence this parser. :mod:`fusesearch.data.applying` applies what it reads.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from fusesearch.core.errors import DataError
+from fusesearch.search.git import LINK, SUBMODULE
 
 Kind = Literal["modified", "added", "deleted", "renamed", "copied"]
 
 _PREFIX_PAIRS = {"ab", "iw", "ci", "cw", "ow", "wi", "ic", "wc", "wo", "12"}
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 _NULL = "/dev/null"
-_REACH = 20_000  # lines that a hunk may be away from its expected place
-_COMPARISONS = 100_000  # line comparisons in the search for the place of one hunk
-_MOVES = 50  # searches per file; hunks after a moved one are expected to move along
 _COMBINED = re.compile(r"diff --(?:cc|combined) |@@@+ -")
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _FACT = re.compile(
     r"(old mode|new mode|new file mode|deleted file mode|rename from|rename to|copy from|copy to|index"
     r"|Binary files|GIT binary patch)(?: |$)(.*)"
 )
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Old lines ``start + 1`` to ``start + len(removed)`` become ``added``; ``start`` counts the old lines before."""
-
-    start: int
-    removed: tuple[str, ...]
-    added: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -68,13 +57,15 @@ class FileChange:
     """What a patch does to one file, named ``old`` before and ``new`` after it.
 
     ``old`` of an added file and ``new`` of a deleted one are empty; ``old`` of a copy is its source, which the patch does
-    not change. ``opaque`` files have no lines to follow: binary files, submodules, symbolic links.
+    not change. ``opaque`` files have no lines to follow: binary files, symbolic links. A ``submodule`` is a commit of another
+    repository, and no file.
     """
 
     kind: Kind
     old: str
     new: str
     opaque: bool = False
+    submodule: bool = False
     hunks: list[Hunk] = field(default_factory=list)
 
 
@@ -90,110 +81,10 @@ def parse_patch(patch: str) -> list[FileChange]:
     return [_change(draft) for draft in drafts]
 
 
-def apply_change(change: FileChange, old: str) -> tuple[list[str], list[Edit]]:
-    """Lines of the file after the patch (without line ends), and the edits in order.
-
-    A hunk that does not fit its place moves to the nearest place where all its lines match, as with ``git apply``. Raises
-    :class:`DataError` naming the first hunk that fits nowhere. Ignores carriage returns at line ends, because patches often
-    lose them on the way.
-    """
-    lines = split_lines(old)
-    result: list[str] = []
-    edits: list[Edit] = []
-    position = moved = searches = 0
-    for hunk in change.hunks:
-        start = hunk.position + moved
-        if searches < _MOVES and not _fits(hunk, lines, start):
-            searches += 1
-            start = _place(hunk, lines, position, start)
-        if not position <= start <= len(lines):
-            raise _misfit(change, hunk, f"it starts at line {hunk.old_start} of {len(lines)}")
-        moved = start - hunk.position
-        for edit in _edits(change, hunk, lines, start):
-            result += lines[position : edit.start] + list(edit.added)
-            position = edit.start + len(edit.removed)
-            edits += _trimmed(edit)
-        end = start + hunk.old_count
-        result += lines[position:end]
-        position = end
-    return result + lines[position:], edits
-
-
-def _place(hunk: Hunk, lines: list[str], first: int, expected: int) -> int:
-    """The place nearest to ``expected``, from ``first`` on, where the lines of a hunk match.
-
-    If no place matches, returns ``expected``, so that the error describes that place. A hunk without context on both sides
-    belongs at an edge of the file, so it is not moved.
-    """
-    old = hunk.old
-    if not hunk.lines or hunk.lines[0][0] != " " or hunk.lines[-1][0] != " ":
-        return expected
-    end = min(len(lines) - len(old), expected + _REACH) + 1
-    comparisons = 0
-    for place in sorted(range(max(first, expected - _REACH), end), key=lambda place: abs(place - expected)):
-        fitting = next((count for count, line in enumerate(old) if not _same(lines[place + count], line)), len(old))
-        comparisons += fitting + 1
-        if fitting == len(old):
-            return place
-        if comparisons > _COMPARISONS:
-            break
-    return expected
-
-
-def _fits(hunk: Hunk, lines: list[str], place: int) -> bool:
-    old = hunk.old
-    return 0 <= place <= len(lines) - len(old) and all(map(_same, lines[place : place + len(old)], old))
-
-
 def split_lines(text: str) -> list[str]:
     """Lines as git counts them: only line feeds end them, and the last one may lack it."""
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
-
-
-def _edits(change: FileChange, hunk: Hunk, lines: list[str], start: int) -> Iterator[Edit]:
-    """Maximal runs of removed and added lines of a hunk at ``start``. Checks its old side against ``lines``."""
-    position = begin = start
-    removed: list[str] = []
-    added: list[str] = []
-    for line in hunk.lines:
-        mark, value = line[0], line[1:]
-        if mark == "+":
-            added.append(value)
-            continue
-        if position >= len(lines) or not _same(lines[position], value):
-            found = repr(lines[position][:80]) if position < len(lines) else "beyond the end of the file"
-            raise _misfit(change, hunk, f"line {position + 1} is {found}, the patch has {value[:80]!r}")
-        position += 1
-        if mark == "-":
-            removed.append(lines[position - 1])
-            continue
-        if removed or added:
-            yield Edit(begin, tuple(removed), tuple(added))
-        removed, added, begin = [], [], position
-    if removed or added:
-        yield Edit(begin, tuple(removed), tuple(added))
-
-
-def _trimmed(edit: Edit) -> list[Edit]:
-    """Drop leading lines that did not change, such as a last line that only gained or lost its line end."""
-    same = 0
-    for before, after in zip(edit.removed, edit.added, strict=False):
-        if before != after:
-            break
-        same += 1
-    rest = Edit(edit.start + same, edit.removed[same:], edit.added[same:])
-    return [rest] if rest.removed or rest.added else []
-
-
-def _same(found: str, expected: str) -> bool:
-    """Whether two lines are equal, ignoring a carriage return and bytes that were not UTF-8."""
-    found, expected = found.removesuffix("\r"), expected.removesuffix("\r")
-    if found == expected:
-        return True
-    if "\ufffd" not in found + expected:
-        return False
-    return re.sub(r"[^\x00-\x7f]+", "?", found) == re.sub(r"[^\x00-\x7f]+", "?", expected)
 
 
 @dataclass
@@ -261,9 +152,10 @@ def _change(draft: _Draft) -> FileChange:
     elif "copy to" in facts:
         kind = "copied"
     modes = {facts.get(key, "")[-6:] for key in ("old mode", "new mode", "new file mode", "deleted file mode", "index")}
-    opaque = bool({"Binary files", "GIT binary patch"} & set(facts) or modes & {"120000", "160000"})
+    opaque = bool({"Binary files", "GIT binary patch"} & set(facts)) or LINK in modes
+    bumps = [line[1:].startswith("Subproject commit ") for hunk in draft.hunks for line in hunk.lines]
     _check_inside((old, new))
-    return FileChange(kind, old, new, opaque, draft.hunks)
+    return FileChange(kind, old, new, opaque, SUBMODULE in modes or (bool(bumps) and all(bumps)), draft.hunks)
 
 
 def _check_inside(names: Iterable[str]) -> None:
@@ -276,6 +168,8 @@ def _names(facts: dict[str, str]) -> tuple[str, str]:
     """Names before and after, or empty. Later, more exact headers overrule the ``diff`` line."""
     if "---" in facts:
         old, new = _unprefixed(_unquoted(facts["---"]), _unquoted(facts["+++"]))
+        if "diff" not in facts and old and new:  # other programs than git rename no file: they compare it with its copy x.orig
+            old = new = old if new.startswith(old) else new
     else:
         old, new = _unprefixed(*_halves(facts["diff"]))
     for verb in ("rename", "copy"):
@@ -313,8 +207,3 @@ def _unquoted(name: str) -> str:
 def _unescaped(match: re.Match[bytes]) -> bytes:
     code = match[1]
     return bytes([int(code, 8) & 255]) if len(code) == 3 else _ESCAPES.get(code, code)
-
-
-def _misfit(change: FileChange, hunk: Hunk, reason: str) -> DataError:
-    number = change.hunks.index(hunk) + 1
-    return DataError(f"the patch does not apply: hunk {number} ({hunk}) of {change.old or change.new}: {reason}")

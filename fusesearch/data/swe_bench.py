@@ -17,11 +17,10 @@ from fusesearch.core.schema import Instance
 
 REQUIRED = ("instance_id", "repo", "base_commit", "problem_statement", "patch")
 BATCH_ROWS = 500
-_OWN = {"truth", "provenance"}
 
 
 def instances(named: str, rows: Iterable[dict[str, Any]]) -> Iterator[Instance]:
-    """Rows as instances. Raises :class:`DataError` with the missing columns or the malformed row."""
+    """Rows as instances with the truth they carry. Raises :class:`DataError` with the missing columns or the malformed row."""
     for number, row in enumerate(rows, 1):
         row = _as_swe_bench(row)
         missing = [column for column in REQUIRED if not isinstance(row.get(column), str)]
@@ -30,9 +29,9 @@ def instances(named: str, rows: Iterable[dict[str, Any]]) -> Iterator[Instance]:
             where = "lacks" if number == 1 else f"row {number}: lacks"
             raise DataError(f"{named}: {where} the columns {', '.join(missing)} (it has {columns})")
         provenance = {"source": "benchmark", "set": named, "row": number}
-        kept = {key: value for key, value in row.items() if key not in _OWN}
+        truth = row["truth"] if isinstance(row.get("truth"), dict) else None
         try:
-            yield Instance.model_validate({**kept, "provenance": provenance})
+            yield Instance.model_validate({**row, "truth": truth, "provenance": provenance})
         except ValidationError as error:
             raise DataError(f"{named}: row {number}: {error.errors()[0]['msg']}") from None
 

@@ -4,7 +4,8 @@ The rules, the same for gold patches of every source:
 
 - **files**: every file of ``base_commit`` the patch touches, also tests, hidden files and those that an ignore file matches
   (the tools find them, too: :class:`~fusesearch.search.repository.Repository`): changed, deleted, renamed (under its old
-  name), binary, a submodule, or its mode alone.
+  name), binary, or its mode alone. A link that becomes a file, or a file a link, is changed.
+- **submodules**: those that the patch moves, adds or removes. They are no files.
 - **functions**: a function counts if the patch changes or removes one of its lines, or if its text differs afterwards
   because lines were added inside it, at its end, or as a decorator. Signature, decorators and docstring belong to the
   function. Comments and blank lines are ignored, so a patch that changes only comments modifies no function. Lines added
@@ -23,17 +24,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fusesearch.code.sides import Side, both_sides
 from fusesearch.code.spans import FunctionSpan
-from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Truth
-from fusesearch.data.patches import Edit, FileChange, apply_change, parse_patch, split_lines
+from fusesearch.data.applying import Edit, Patched, Reader, apply_patch, submodules_apart
+from fusesearch.data.patches import FileChange, parse_patch
 from fusesearch.search.git import Git
-
-Reader = Callable[[str], str | None]
 
 
 def truth_from_patch(patch: str, read: Reader) -> Truth:
@@ -47,10 +46,14 @@ def truth_from_patch(patch: str, read: Reader) -> Truth:
 
 def truth_from_changes(changes: Iterable[FileChange], read: Reader) -> Truth:
     """Like :func:`truth_from_patch`, for a parsed patch."""
-    truth = Truth()
-    for change in changes:
-        _add_change(truth, change, read)
-    return Truth.model_validate({name: list(dict.fromkeys(value)) if isinstance(value, list) else value for name, value in truth})
+    changes = submodules_apart(changes, read)
+    truth = Truth(submodules=[name for change in changes if change.submodule for name in (change.old, change.new) if name])
+    for file in apply_patch(changes, read):
+        _add_file(truth, file)
+    unique = {name: list(dict.fromkeys(value)) if isinstance(value, list) else value for name, value in truth}
+    for added, known in (("added_files", {*truth.files}), ("added_functions", {*truth.functions})):
+        unique[added] = [name for name in unique[added] if name not in known]  # put where the patch removes one of that name
+    return Truth.model_validate(unique)
 
 
 def truth_in_git(git_dir: Path, base: str, patch: str) -> Truth:
@@ -64,45 +67,19 @@ def truth_in_git(git_dir: Path, base: str, patch: str) -> Truth:
         return truth_from_patch(patch, lambda path: git.read(base, path))
 
 
-def _add_change(truth: Truth, change: FileChange, read: Reader) -> None:
+def _add_file(truth: Truth, file: Patched) -> None:
     """Add what the patch does to one file to ``truth``."""
-    old = _old_text(change, read)
-    if change.kind in ("added", "copied"):
-        truth.added_files.append(change.new)
-    else:
-        truth.files.append(change.old)
-    if old is None:
-        return
-    new_lines, edits = apply_change(change, old)
-    lines = [(edit.start + 1, edit.start + len(edit.removed)) for edit in edits if edit.removed]
-    if lines and change.kind != "copied":
-        truth.lines[change.old] = truth.lines.get(change.old, []) + lines
-    _add_functions(truth, change, split_lines(old), new_lines, edits)
-
-
-def _old_text(change: FileChange, read: Reader) -> str | None:
-    """The text that the hunks apply to; ``None`` if the file has no lines to follow."""
-    if change.kind == "added":
-        if read(change.new) is not None:
-            raise DataError(f"the patch does not apply: it adds {change.new}, which exists already")
-        return None if change.opaque else ""
-    if change.opaque:
-        return None
-    text = read(change.old)
-    if text is None:
-        raise DataError(f"the patch does not apply: {change.old} does not exist before it")
-    return text
-
-
-def _add_functions(truth: Truth, change: FileChange, old: list[str], new: list[str], edits: list[Edit]) -> None:
-    before, after = both_sides(change.old or change.new, change.new or change.old, old, new)
+    before, after = both_sides(file.old or file.new, file.new or file.old, file.before, file.after)
     known = {span.name for span in before.spans}
-    if change.kind != "copied":
-        truth.functions += [f"{change.old}::{name}" for name in _modified(before, after, edits)]
-        truth.unread += [change.old] if _unknown(before, list(_code_edits(edits, before, after))) else []
-    else:
-        known = set()
-    truth.added_functions += [f"{change.new}::{span.name}" for span in after.spans if span.name not in known]
+    if file.old:
+        truth.files.append(file.old)
+        if lines := [(edit.start + 1, edit.start + len(edit.removed)) for edit in file.edits if edit.removed]:
+            truth.lines[file.old] = lines
+        truth.functions += [f"{file.old}::{name}" for name in _modified(before, after, file.edits)]
+        truth.unread += [file.old] if _unknown(before, list(_code_edits(file.edits, before, after))) else []
+    elif file.new:
+        truth.added_files.append(file.new)
+    truth.added_functions += [f"{file.new}::{span.name}" for span in after.spans if span.name not in known]
 
 
 def _unknown(before: Side, edits: list[Edit]) -> bool:

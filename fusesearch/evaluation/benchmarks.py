@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fusesearch.core.digests import digest, file_digest
 from fusesearch.core.errors import ConfigError, DataError, FusesearchError, RepositoryError, ToolError
-from fusesearch.core.schema import Instance, Truth
+from fusesearch.core.schema import Instance
 from fusesearch.core.storage import INSTANCE_COLUMNS, Progress, read_instances, read_json, silent, write_instances, write_json
 from fusesearch.data.repositories import Repositories, git_dir_of
 from fusesearch.data.swe_bench import instances as swe_bench_instances
@@ -78,18 +78,11 @@ def read_benchmark(path: Path) -> list[Instance]:
     if path.suffix == ".parquet" and set(INSTANCE_COLUMNS) <= set(pl.read_parquet_schema(path)):
         rows = read_instances(path)
     else:
-        rows = list(_theirs(path))
+        rows = list(swe_bench_instances(str(path), read_rows(path)))
     ids = [row.instance_id for row in rows]
     if twice := next((name for name in ids if ids.count(name) > 1), None) if len(set(ids)) < len(ids) else None:
         raise DataError(f"{path}: duplicate instance {twice}")
     return rows
-
-
-def _theirs(path: Path) -> Iterator[Instance]:
-    for row in read_rows(path):
-        (instance,) = swe_bench_instances(str(path), [row])
-        given = row.get("truth")
-        yield instance.model_copy(update={"truth": Truth.model_validate(given)}) if isinstance(given, dict) else instance
 
 
 def _with_truth(
@@ -139,5 +132,6 @@ def _known_truth(row: Instance, reader_of: Callable[[Instance], Reader]) -> Inst
     """The instance with its truth. Raises :class:`DataError` where that names no file."""
     truth = row.truth or truth_from_patch(row.patch, reader_of(row))
     if not truth.files and truth.expected is None:
-        raise DataError("the patch modifies no file that exists at the base commit")
+        alone = f", only the submodule {truth.submodules[0]}" if truth.submodules else ""
+        raise DataError(f"the patch modifies no file that exists at the base commit{alone}")
     return row.model_copy(update={"truth": truth})

@@ -102,7 +102,8 @@ def _modified(patch: str, row: _TruthLine, repos: Path | None) -> _Modified:
     if repos is not None:
         found = truth_in_git(git_dir_of(row.repo, repos), row.base_commit, patch)
         return _Modified(found.files, found.functions)
-    return _Modified([change.old for change in parse_patch(patch) if change.kind not in ("added", "copied")], [])
+    changes = [change for change in parse_patch(patch) if not change.submodule]
+    return _Modified([change.old for change in changes if change.kind not in ("added", "copied")], [])
 
 
 def score_files(predictions: Path, truth: Path, repos: Path | None = None) -> dict[str, Any]:

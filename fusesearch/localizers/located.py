@@ -21,7 +21,7 @@ def with_lines(answer: Answer, repository: Repository) -> Answer:
 
 
 def located(answer: Fields, repository: Repository) -> Fields:
-    """As :func:`with_lines`, for the fields of an answer."""
+    """As :func:`with_lines`, for the fields of an answer; without what an answer may not name."""
     spans: dict[str, dict[str, tuple[int, int]]] = {}
     known = {(one["path"], one["function"]): one["lines"] for place in answer.get("places", ()) for one in place["functions"]}
 
@@ -53,10 +53,9 @@ def located(answer: Fields, repository: Repository) -> Fields:
             return _placed(one | {"function": name}, own[name])
         return _placed(one, own.get(function))
 
+    parts = {"modify": found, "related": found, "places": signed}
     return answer | {
-        "modify": list(map(found, answer.get("modify", ()))),
-        "related": list(map(found, answer.get("related", ()))),
-        "places": list(map(signed, answer.get("places", ()))),
+        name: [shown(one) for one in answer.get(name, ()) if repository.allowed(one["path"])] for name, shown in parts.items()
     }
 
 

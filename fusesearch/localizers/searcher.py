@@ -223,7 +223,9 @@ def _known(data: Any, section: str) -> dict[str, Any]:
 def localize(repo: str | Path, issue: str, **options: Any) -> Answer:
     """The files and functions of ``issue`` (its text) in the directory ``repo``, most likely first, as on the command line.
 
-    ``options`` are those of :class:`SearchOptions`: ``localizer``, ``model`` with ``base_url``, ``checkpoint``, ``top``, ...
+    ``options`` are those of :class:`SearchOptions`: ``localizer``, ``model`` with ``base_url``, ``checkpoint``, ``top``, ...;
+    and those that say which files may be named: ``path``, ``lang``, ``since``, ``no_tests``
+    (:func:`fusesearch.localizers.ranker.within.within`).
     ``answer.places`` has the ranker's files, at most five or ``top`` of them, each with its best functions; it is empty where the
     issue says too little to go on. ``answer.modify`` is the set to modify.
     Nothing in the directory is changed or run. :func:`localize_async` is the same for programs with an event loop.
@@ -238,16 +240,19 @@ def localize(repo: str | Path, issue: str, **options: Any) -> Answer:
 
 async def localize_async(repo: str | Path, issue: str, **options: Any) -> Answer:
     """:func:`localize` for programs with an event loop; a model may answer several at once."""
-    answer, repository = await _answer(choose(SearchOptions(**options)), repo, issue, "issue")
-    return with_lines(answer, repository)
+    from fusesearch.localizers.ranker.within import FILTERS, within
+
+    filters = {name: options.pop(name) for name in FILTERS if name in options}
+    searcher = choose(SearchOptions(**options))
+    repository = within(Repository(Path(repo)), **filters)
+    return with_lines(await _answer(searcher, repository, issue, "issue"), repository)
 
 
-async def _answer(searcher: Searcher, repo: str | Path, text: str, what: str) -> tuple[Answer, Repository]:
-    repository = Repository(Path(repo))
+async def _answer(searcher: Searcher, repository: Repository, text: str, what: str) -> Answer:
     trajectory = await searcher.run(instance_of(repository.root.name, text, what), repository)
     if trajectory.error is not None:
         raise InfrastructureError(trajectory.error)
-    return trajectory.answer or Answer(), repository
+    return trajectory.answer or Answer()
 
 
 def _finished(work: Coroutine[Any, Any, T]) -> T:
@@ -265,5 +270,5 @@ def ask(repo: str | Path, question: str, **options: Any) -> Answer:
 
     ``answer.values`` are its entries, ``answer.text`` says it in words. Raises :class:`OptionError` without a model.
     """
-    answer, _ = _finished(_answer(choose_answerer(SearchOptions(**options)), repo, question, "question"))
-    return answer
+    searcher = choose_answerer(SearchOptions(**options))
+    return _finished(_answer(searcher, Repository(Path(repo)), question, "question"))

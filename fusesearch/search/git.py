@@ -22,11 +22,13 @@ ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 LINK = "120000"
 """Mode of a symbolic link."""
 
+SUBMODULE = "160000"
+"""Mode of a submodule: a commit of another repository."""
+
 MAX_BYTES = 64 << 20
 """Larger files are refused; source files are smaller."""
 
 _FOLDER = "40000"
-_SUBMODULE = "160000"
 _AT_ONCE = 500  # requests written before reading answers: their 33 KB fit into a pipe, so neither side blocks
 _MAX_ENTRIES = 1_000_000
 _STREAM_BYTES = 1 << 18
@@ -114,7 +116,7 @@ class Git:
                         continue
                     if mode == _FOLDER:
                         deeper.append((f"{prefix}{name}/", inner))
-                    elif mode != _SUBMODULE:
+                    elif mode != SUBMODULE:
                         found.append(Entry(mode, inner, prefix + name))
                 if len(found) + len(deeper) > _MAX_ENTRIES:
                     raise RepositoryError(f"{self.git_dir}: the tree {tree_id} has more than {_MAX_ENTRIES:,} entries")
@@ -158,7 +160,7 @@ class Git:
             if mode != _FOLDER:
                 return False
             mode, tree = self._entry(tree, name)
-        return mode not in ("", _SUBMODULE)
+        return mode not in ("", SUBMODULE)
 
     def _entry(self, tree: str, name: bytes) -> tuple[str, str]:
         """Mode and id of a name in a tree; empty strings if the tree lacks it."""
@@ -177,7 +179,7 @@ class Git:
         stdout = self._ask(name)
         header = stdout.readline()
         if not header:
-            raise self._failure()
+            raise self._failure(name)
         match = _HEADER.fullmatch(header)
         if not match:
             return None
@@ -225,18 +227,28 @@ class Git:
                     stream.close()
 
     def _damaged(self, name: str) -> RepositoryError:
+        if self._is_partial():
+            return RepositoryError(
+                f"{self.git_dir}: this partial clone lacks {name[:200]}: `git show {name[:200]}` there fetches it"
+            )
         return RepositoryError(
             f"{self.git_dir}: the object of {name[:200]} is missing or damaged: "
             "`git fsck` there shows which ones; clone the repository again, completely"
         )
 
-    def _failure(self) -> RepositoryError:
-        """The error for a git that ended, with what it wrote to stderr."""
+    def _is_partial(self) -> bool:
+        command = git_command(self.git_dir, "config", "--get-regexp", r"\.(promisor|partialclonefilter)$")
+        return subprocess.run(command, env=reading_environment(), capture_output=True, check=False).returncode == 0
+
+    def _failure(self, name: str = "") -> RepositoryError:
+        """The error for a git that ended over the object ``name``, with what it wrote to stderr."""
         if self._process is not None:
             self._process.wait()
         self._stop()
         self._errors.seek(0)
         reason = one_line(self._errors.read()) or "git ended without a message"
+        if name and self._is_partial():
+            return self._damaged(name)
         return RepositoryError(
             f"{self.git_dir}: cannot be read as a git repository ({reason}); if it is one, `git fsck` there shows what is damaged"
         )

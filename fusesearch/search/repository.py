@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cached_property
@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 
 from fusesearch.core.errors import OutsideRootError, RepositoryError, ToolError
 from fusesearch.core.stopping import check, checked
+from fusesearch.core.systems import open_below
 from fusesearch.core.text import decoded
 from fusesearch.search import ripgrep
 from fusesearch.search.git import tracked_files
@@ -41,6 +42,8 @@ class Repository:
     Searches find the files that git tracks, as the truth does: hidden ones (below a name with a leading dot) and those that an
     ignore file matches too. In a ``snapshot`` every file is tracked; in a folder with ``.git`` the index says which ones are.
     Of all other files, searches leave out the hidden and the ignored ones.
+
+    Answers name the files that ``within`` allows, by default all (:mod:`fusesearch.localizers.ranker.within`).
     """
 
     def __init__(self, root: Path, snapshot: bool = False) -> None:
@@ -49,6 +52,7 @@ class Repository:
         if not self.root.is_dir():
             raise RepositoryError(f"{root} is not a folder that can be read")
         self.history = (self.root / ".git", "HEAD")
+        self.within: Callable[[str], bool] | None = None
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -100,6 +104,10 @@ class Repository:
         """Whether :meth:`files` has ``relative``."""
         return relative in self._listing[1]
 
+    def allowed(self, relative: str) -> bool:
+        """Whether an answer may name a file."""
+        return self.within is None or self.within(relative)
+
     def read_text(self, relative: str) -> str:
         """Text of a file (:func:`~fusesearch.core.text.decoded`). Raises :class:`RepositoryError` if it is missing or outside."""
         try:
@@ -111,7 +119,7 @@ class Repository:
         """First ``limit`` bytes of a file from :meth:`resolve`. Raises :class:`ToolError` unless it is a regular file."""
         name = self.virtual(real)
         try:
-            descriptor = self._open(real.relative_to(self.root).parts)
+            descriptor = open_below(self.root, real.relative_to(self.root).parts)
         except OSError as error:
             raise ToolError(f"{clipped(name)} cannot be read: {error.strerror}") from None
         try:
@@ -128,7 +136,7 @@ class Repository:
         """As :meth:`read_bytes`, faster for a path of :meth:`files`: no link led to it, so it is opened without resolving it."""
         if self.is_visible(relative):
             with suppress(OSError):
-                descriptor = self._open(tuple(relative.split("/")))
+                descriptor = open_below(self.root, tuple(relative.split("/")))
                 try:
                     if stat.S_ISREG(os.fstat(descriptor).st_mode):
                         return _read(descriptor, limit)
@@ -155,18 +163,6 @@ class Repository:
         direct = [*ripgrep.ALL, ripgrep.MAX_FILE_SIZE, "--max-depth=1", *globs]
         first = [*self.search_flags, *globs, ripgrep.NO_HIDDEN, "--", f"./{place}"]
         return [first, *([*direct, "--", *(f"./{folder}" for folder in part)] for part in parts)]
-
-    def _open(self, parts: tuple[str, ...]) -> int:
-        """Open one component at a time, without following links or waiting for devices."""
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-        descriptor = os.open(self.root, flags | os.O_DIRECTORY)
-        for part in parts:
-            try:
-                inner = os.open(part, flags, dir_fd=descriptor)
-            finally:
-                os.close(descriptor)
-            descriptor = inner
-        return descriptor
 
     @property
     def _listing(self) -> tuple[list[str], frozenset[str]]:

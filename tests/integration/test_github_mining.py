@@ -17,25 +17,18 @@ from fusesearch.core.config import GitHubSource
 from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
 from fusesearch.data.sources.github import GitHub, client, queries
 from fusesearch.search.snapshots import SnapshotStore
-from tests.fakes.github_server.faults import KINDS, Faults
 from tests.fakes.github_server.history import write_repository, write_world
-from tests.fakes.github_server.server import GitHubServer
-from tests.fakes.github_server.world import FATES, ORDINARY, Repository, World, add_pull, add_pulls, module
+from tests.fakes.github_server.server import KINDS, GitHubServer
+from tests.fakes.github_server.world import FATES, ORDINARY, Repository, World, add_pull, add_pulls
 
 BIG, SMALL = "zoo/every-kind", "zoo/small"
 TOKEN = "ghp_" + "a" * 36
 
 
-def new_repository(name, number):
-    repository = Repository(name, number)
-    repository.files = {f"pkg/module{n}.py": module(n, []) for n in range(12)}
-    return repository
-
-
 def small_world():
     """One repository with a pull request of every kind, one with a few."""
     rng = random.Random(5)
-    big, small = new_repository(BIG, 1), new_repository(SMALL, 2)
+    big, small = Repository(BIG, 1), Repository(SMALL, 2)
     for kind in ("plain", *ORDINARY, *FATES, "renames file", "adds and deletes", "no issue"):
         add_pull(big, rng, kind)
     add_pull(big, rng, "plain", merged=False)
@@ -54,9 +47,7 @@ def origin(tmp_path_factory):
 @pytest.fixture
 def serve(origin):
     with ExitStack() as stack:
-        yield lambda world=origin[0], root=origin[1], **options: stack.enter_context(
-            GitHubServer(world, root, **options).running()
-        )
+        yield lambda *faults: stack.enter_context(GitHubServer(*origin, faults))
 
 
 @pytest.fixture
@@ -67,7 +58,7 @@ def small_pages(monkeypatch):
 
 
 def source(server, folder, token=TOKEN, workers=2, **changes):
-    os.environ |= {"GITHUB_TOKEN": token, "GITHUB_API_URL": server.url, "GITHUB_SERVER_URL": server.git_url}
+    os.environ |= {"GITHUB_TOKEN": token, "GITHUB_API_URL": server.address, "GITHUB_SERVER_URL": server.git_url}
     config = {"repositories": list(server.world.repositories)} | changes
     return GitHub(GitHubSource(**config), folder / "state", workers, announce=str)
 
@@ -92,7 +83,7 @@ def mine(github, folder):
 def clean(origin, tmp_path_factory):
     """Rows, table and folder of a run without faults."""
     folder, said = tmp_path_factory.mktemp("clean"), []
-    with GitHubServer(*origin).running() as server:
+    with GitHubServer(*origin) as server:
         github = source(server, folder)
         github.announce = said.append
         found = (*mine(github, folder), folder)
@@ -109,7 +100,7 @@ def test_every_pair_is_found_with_its_text_as_it_was_before_the_fix(origin, clea
 def test_dropped_pull_requests_are_counted_under_their_reason(origin, clean):
     _, table, _ = clean
     for reason in set(FATES.values()):
-        merged = [pull for repo in origin[0].repositories.values() for pull in repo.merged if FATES.get(pull.kind) == reason]
+        merged = [pull for repo in origin[0].repositories.values() for pull in repo.merged if FATES.get(pull["kind"]) == reason]
         assert table["dropped"][reason] == len(merged), reason
     assert table["complete"]
     assert sum(table["dropped"].values()) + sum(row["pairs"] for row in table["repositories"]) == sum(
@@ -118,8 +109,8 @@ def test_dropped_pull_requests_are_counted_under_their_reason(origin, clean):
 
 
 def by_kind(origin, rows, kind):
-    pull = next(pull for pull in reversed(origin[0].repositories[BIG].merged) if pull.kind == kind)
-    return rows[f"zoo__every-kind-{pull.number}"]
+    pull = next(pull for pull in reversed(origin[0].repositories[BIG].merged) if pull["kind"] == kind)
+    return rows[f"zoo__every-kind-{pull['number']}"]
 
 
 def test_rows_say_where_they_come_from(origin, clean):
@@ -159,7 +150,7 @@ def test_patches_lead_from_the_base_commit_to_what_was_merged(origin, clean, tmp
 
 
 def test_faults_do_not_change_what_is_mined(serve, clean, tmp_path, small_pages):
-    server = serve(faults=Faults(KINDS * 2))
+    server = serve(*KINDS, *KINDS)
     rows, table = mine(source(server, tmp_path), tmp_path)
     assert rows == clean[0]
     assert table["dropped"] == clean[1]["dropped"]
@@ -189,9 +180,9 @@ def mine_slowly(server, folder):
 
 
 def test_killed_processes_lose_and_double_nothing(origin, clean, tmp_path):
-    with GitHubServer(*origin, Faults(("slow",) * 99)).running() as server:
+    with GitHubServer(*origin, ("slow",) * 99) as server:
         world = SimpleNamespace(repositories=list(server.world.repositories))
-        address = SimpleNamespace(world=world, url=server.url, git_url=server.git_url)
+        address = SimpleNamespace(world=world, address=server.address, git_url=server.git_url)
         kills = 0
         for requests in (3, 6):
             process = get_context("spawn").Process(target=mine_slowly, args=(address, tmp_path))
@@ -208,11 +199,11 @@ def test_killed_processes_lose_and_double_nothing(origin, clean, tmp_path):
 
 def test_a_second_run_asks_only_for_what_is_new(tmp_path):
     rng = random.Random(1)
-    world = World({name: new_repository(name, number) for number, name in enumerate((BIG, SMALL))})
+    world = World({name: Repository(name, number) for number, name in enumerate((BIG, SMALL))})
     for repository in world.repositories.values():
         add_pulls(repository, rng, 4, 1.0)
     write_world(world, tmp_path / "git")
-    with GitHubServer(world, tmp_path / "git").running() as server:
+    with GitHubServer(world, tmp_path / "git") as server:
         first, _ = mine(source(server, tmp_path), tmp_path)
         before = server.counts.points, server.counts.not_modified
         again, table = mine(source(server, tmp_path), tmp_path)
@@ -222,13 +213,13 @@ def test_a_second_run_asks_only_for_what_is_new(tmp_path):
         assert [row["new"] for row in table["repositories"]] == [0, 0]
 
         repository = world.repositories[BIG]
-        old = next(pull for pull in repository.merged if pull.expected)
-        old.updated = repository.now + timedelta(hours=20)  # somebody commented
+        old = repository.pulls[next(iter(repository.expected))]
+        old["updatedAt"] = repository.now + timedelta(hours=20)  # somebody commented
         fresh = add_pull(repository, rng, "plain")
-        write_repository(repository, [fresh], tmp_path / "git")
+        write_repository(repository, tmp_path / "git")
         before_points = server.counts.points
         later, table = mine(source(server, tmp_path), tmp_path)
-        assert set(later) - set(first) == {f"zoo__every-kind-{fresh.number}"}
+        assert set(later) - set(first) == {f"zoo__every-kind-{fresh['number']}"}
         assert {name: later[name] for name in first} == first
         assert [row["new"] for row in table["repositories"]] == [1, 0]
         assert server.counts.points - before_points <= 3
@@ -236,7 +227,7 @@ def test_a_second_run_asks_only_for_what_is_new(tmp_path):
 
 def test_no_token_is_logged_stored_or_named(serve, tmp_path, caplog, capfd):
     caplog.set_level(logging.DEBUG)
-    server = serve(faults=Faults(KINDS))
+    server = serve(*KINDS)
     mine(source(server, tmp_path), tmp_path)
     with pytest.raises(ConfigError, match="does not accept the credentials") as caught:
         mine(source(server, tmp_path / "other", "ghp_" + "c" * 36), tmp_path / "other")
@@ -259,13 +250,13 @@ def test_an_app_mines_too(serve, clean, tmp_path, monkeypatch):
         monkeypatch.setenv(name, value)
     rows, _ = mine(source(server, tmp_path, ""), tmp_path)
     assert rows == clean[0]
-    assert set(server.counts.by_token) == {"ghs_8"}
+    assert server.counts.tokens == {"ghs_8"}
 
 
 def test_repositories_that_cannot_or_must_not_be_mined_are_named(origin, clean, tmp_path):
     world = World({**origin[0].repositories, "a/fork": Repository("a/fork", 9, fork_of="django/django")}, {"old/name": BIG})
     names = ["old/name", BIG, SMALL, "no/such", "a/fork"]
-    with GitHubServer(world, origin[1]).running() as server:
+    with GitHubServer(world, origin[1]) as server:
         rows, table = mine(source(server, tmp_path, repositories=names, exclude=[SMALL]), tmp_path)
     assert rows.keys() == {name for name in clean[0] if "small" not in name}
     assert {row.provenance["renamed_from"] for row in rows.values()} == {"old/name"}
@@ -274,18 +265,19 @@ def test_repositories_that_cannot_or_must_not_be_mined_are_named(origin, clean, 
 
 
 def test_issues_are_linked_by_former_names_of_the_repository(tmp_path):
-    rng, repository, other = random.Random(4), new_repository(BIG, 1), new_repository("zoo/other", 2)
+    rng, repository, other = random.Random(4), Repository(BIG, 1), Repository("zoo/other", 2)
     by_old_name, by_gh, elsewhere = (add_pull(repository, rng, "plain") for _ in range(3))
     add_pull(other, rng, "plain")
     links = ("Fixes OLD/name#{}", "closes GH-{}", "Fixes zoo/other#1")
     for pull, body in zip((by_old_name, by_gh, elsewhere), links, strict=True):
-        pull.body, pull.closes = body.format(*pull.closes), []
+        (issue,), pull["closingIssuesReferences"] = pull["closingIssuesReferences"], []
+        pull["body"] = body.format(issue["number"])
     world = World({BIG: repository, "zoo/other": other}, {"old/name": BIG})
     write_world(world, tmp_path / "git")
-    with GitHubServer(world, tmp_path / "git").running() as server:
+    with GitHubServer(world, tmp_path / "git") as server:
         rows, table = mine(source(server, tmp_path, repositories=[BIG]), tmp_path)
     assert {row.provenance["pull"]: row.provenance["link"] for row in rows.values()} == {
-        by_old_name.number: "keyword", by_gh.number: "keyword",
+        by_old_name["number"]: "keyword", by_gh["number"]: "keyword",
     }  # fmt: skip
     assert table["dropped"]["no_issue"] == 1
 
@@ -305,10 +297,10 @@ def test_a_cursor_github_no_longer_takes_begins_the_crawl_again(serve, clean, tm
 
 def test_a_github_that_goes_down_is_one_clear_line_and_loses_nothing(serve, clean, tmp_path, small_pages, monkeypatch):
     monkeypatch.setattr(client, "TRIES", 2)
-    server = serve(faults=Faults([None] * 8 + ["dropped"] * 9))
+    server = serve(*[None] * 8, *["dropped"] * 9)
     with pytest.raises(InfrastructureError, match=r"GitHub failed 2 times in a row .*: run the same command again"):
         mine(source(server, tmp_path, workers=1), tmp_path)
-    server.faults.to_come.clear()
+    server.faults.clear()
     rows, _ = mine(source(server, tmp_path), tmp_path)
     assert rows == clean[0]
 
@@ -330,7 +322,7 @@ def test_criteria_choose_repositories(tmp_path):
     rows["sympy/sympy"] = Repository("sympy/sympy", 9, stars=9000)
     from fusesearch.data.sources.github.selection import select
 
-    with GitHubServer(World(rows), tmp_path).running() as server:
+    with GitHubServer(World(rows), tmp_path) as server:
         github = source(server, tmp_path, repositories=[], criteria={"min_stars": 50, "licences": ["any"]})
         chosen = select(github.api, github.config)
         assert [facts.repo for facts in chosen.repositories] == ["a/four", "a/three"]

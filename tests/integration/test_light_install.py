@@ -55,7 +55,7 @@ def repo(tmp_path):
 
 def test_what_needs_no_extra(light, repo, tmp_path):
     found = light("localize", "--repo", repo, "--issue", "-", "--format", "json", "--save", tmp_path / "t.json", text=ISSUE)
-    assert json.loads(found.stdout)["modify"][0]["function"] == "perimeter", found.stderr
+    assert json.loads(found.stdout)["places"][0]["functions"][0]["function"] == "perimeter", found.stderr
     reading = light("context", "perimeter(3) is wrong", "--repo", repo)
     assert "def perimeter(side):\n    return 3 * side" in reading.stdout, reading.stderr
     page = light("view", tmp_path / "t.json", "--out", tmp_path / "t.html")
@@ -110,9 +110,10 @@ def test_a_profile_can_be_planned_for(light, tmp_path):
 
 
 def test_every_page_of_help_opens_and_the_first_lists_what_works(light):
-    works, others = light("--help").stdout.split("Needs the extra evaluate, which is not installed")
-    assert all(f"│ {command} " in works for command in ("localize", "ask", "mcp", "tool", "score", "doctor"))
-    assert all(f"│ {command} " in others for command in ("evaluate", "compare"))
+    daily, others = light("--help").stdout.split("More")
+    assert all(f"│ {command} " in daily for command in ("localize", "context", "ask", "install", "mcp"))
+    assert all(f"│ {command} " in others for command in ("evaluate", "compare", "score", "doctor"))
+    assert re.sub(r"[\s│]+", " ", others).count("(Needs the extra evaluate, not installed.)") == 2
     done = light("each", *sorted({name.split()[0] for name in NEEDS} - {"python"}))
     assert done.returncode == 0, done.stderr
 
@@ -121,3 +122,8 @@ def test_the_table_has_every_command_and_names_extras_of_pyproject():
     commands = {command.name for command in app.registered_commands}
     assert {name.split()[0] for name in NEEDS} - {"python"} == commands
     assert set(NEEDS.values()) - {""} <= set(PARTS) < EXTRAS.keys()
+
+
+def test_the_command_alone_is_a_question_and_no_fault():
+    done = subprocess.run([sys.executable, "-m", "fusesearch"], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert (done.returncode, done.stderr, "Every day" in done.stdout) == (0, "", True)

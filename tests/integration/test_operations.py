@@ -21,7 +21,7 @@ from tasks.running.places import MAIN
 from tests.fakes.git import committed
 from tests.fakes.github_server.history import write_repository, write_world
 from tests.fakes.github_server.server import GitHubServer
-from tests.fakes.github_server.world import Repository, World, add_pull, add_pulls, module
+from tests.fakes.github_server.world import Repository, World, add_pull, add_pulls
 from tests.fakes.timeless import timeless
 from tests.fakes.waiting import wait_for
 
@@ -38,7 +38,6 @@ SECONDS = 600
 @pytest.fixture(scope="module")
 def world(folder):
     repository = Repository("team/tool", 1)
-    repository.files = {f"pkg/module{n}.py": module(n, []) for n in range(4)}
     add_pulls(repository, random.Random(1), 5, 1.0)
     world = World({repository.name: repository})
     write_world(world, folder / "git")
@@ -58,7 +57,7 @@ def project(folder, world):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile)(ROOT / name, root / name)
     committed(root)
-    with GitHubServer(world, folder / "git").running() as server:
+    with GitHubServer(world, folder / "git") as server:
         write_params(root)
         made = Project(root, server)
         try:
@@ -92,7 +91,7 @@ def environment(root, server):
     record = root / ".fusesearch/prefect.json"
     api = {"PREFECT_API_URL": f"{read_json(record)['url']}/api"} if record.exists() else {}
     return found | api | {
-        "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": server.url, "GITHUB_SERVER_URL": server.git_url, "PWD": str(root),
+        "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": server.address, "GITHUB_SERVER_URL": server.git_url, "PWD": str(root),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }  # fmt: skip
 
@@ -172,10 +171,10 @@ def test_a_night_brings_only_what_is_new(project, world, folder):
 
     repository = world.repositories["team/tool"]
     fresh = add_pull(repository, random.Random(2), "plain")
-    write_repository(repository, [fresh], folder / "git")
+    write_repository(repository, folder / "git")
     points = project.server.counts.points
     second, table = project.night()
-    assert second - first == {f"team__tool-{fresh.number}"}
+    assert second - first == {f"team__tool-{fresh['number']}"}
     assert table["repositories"][0]["new"] == 1
     assert project.server.counts.points - points <= 3
 

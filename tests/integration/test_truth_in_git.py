@@ -89,7 +89,7 @@ def test_a_bare_clone_and_its_git_folder_give_the_same(repository, tmp_path):
     assert found[0].functions == ["gone.py::A.f", "gone.py::g", "mod.py::A.f"]
 
 
-def test_links_and_submodules_count_as_files(repository):
+def test_links_count_as_files_and_submodules_do_not(repository):
     (repository / "link.py").symlink_to("mod.py")
     git(repository, "update-index", "--add", "--cacheinfo", f"160000,{git(repository, 'rev-parse', 'HEAD')},sub")
     git(repository, "add", "link.py")
@@ -98,7 +98,7 @@ def test_links_and_submodules_count_as_files(repository):
     (repository / "link.py").symlink_to("gone.py")
     git(repository, "add", "link.py")
     git(repository, "update-index", "--cacheinfo", f"160000,{git(repository, 'rev-parse', 'HEAD')},sub")
-    assert truth_in_git(repository, "HEAD", diff(repository)) == Truth(files=["link.py", "sub"])
+    assert truth_in_git(repository, "HEAD", diff(repository)) == Truth(files=["link.py"], submodules=["sub"])
 
 
 PATCH = "--- a/mod.py\n+++ b/mod.py\n@@ -3 +3 @@\n-        return 1\n+        return 5\n"
@@ -176,6 +176,13 @@ def test_a_damaged_object_is_named_and_never_a_file_that_is_not_there(repository
     for patch in (PATCH.replace("mod.py", path), added):
         with pytest.raises(RepositoryError, match=r"damaged.*git fsck|git fsck.*damaged"):
             truth_in_git(repository, base, patch)
+
+
+def test_what_a_partial_clone_lacks_is_said_to_be_there_to_fetch(repository, tmp_path):
+    git(repository, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", "--bare", "--filter=blob:none", "--no-local", f"file://{repository}", "part")
+    with pytest.raises(RepositoryError, match=r"this partial clone lacks HEAD:mod\.py: `git show HEAD:mod\.py` there fetches it"):
+        truth_in_git(tmp_path / "part", "HEAD", PATCH)
 
 
 def test_other_files_are_read_after_a_damaged_one_and_after_endless_warnings_of_git(repository):

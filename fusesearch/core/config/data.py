@@ -37,10 +37,6 @@ class GitHubSource(Section):
         {}, description="values of Criteria, such as min_stars; they go over those of the preset"
     )
     exclude: list[str] = Field(default_factory=list, description="owner/name to exclude, besides the benchmarks' repositories")
-    questions: bool = Field(
-        False,
-        description="also questions: closed issues with an answer, and discussions with a chosen one",
-    )  # fmt: skip
     comments: bool = Field(False, description="add the comments made before the first commit to the text of the issue")
 
 
@@ -77,7 +73,7 @@ class Mine(Section):
         default_factory=list, description="synthetic: packages, each one repository, and files (.txt) with one a line"
     )
     since: date | None = Field(
-        None, description="github, git: only pull requests merged, questions asked and commits made since this day, in quotes"
+        None, description="github, git: only pull requests merged and commits made since this day, in quotes"
     )
     per_repository: int = Field(60, ge=1, description="synthetic: most pairs kept per repository")
     attempts_per_repository: int = Field(400, ge=1, description="synthetic: most mutants tried per repository")

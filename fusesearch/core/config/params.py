@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import Field, model_validator
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from fusesearch.core.config.data import Filter, Mine, Split
 from fusesearch.core.config.episodes import Evaluate
@@ -67,13 +68,20 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
 
 
 def read_mapping(path: Path, if_missing: str = "name another file") -> dict[str, Any]:
-    """The mapping in a YAML file; none of an empty file. Raises :class:`ConfigError` in one line."""
+    """The mapping in a YAML file, by DVC's own reader (YAML 1.2); none of an empty file.
+
+    DVC records what a stage was run with, so both must read ``010``, ``yes`` and ``1e-5`` alike. Raises :class:`ConfigError` in
+    one line, also for a key that stands twice.
+    """
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        # its parser in C, which a light install lacks, reads the same but refuses {url: http://host}
+        data = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing: {if_missing}") from None
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    except (YAMLError, ValueError, LookupError, RecursionError, OSError) as error:
+        place = getattr(error, "problem_mark", None)
+        fault = f"line {place.line + 1}: {error.problem}" if isinstance(error, MarkedYAMLError) and place else str(error)
+        raise ConfigError(f"{path} is not valid YAML: {' '.join(fault.split())}") from None
     if not isinstance(data, dict | None):
         raise ConfigError(f"{path}: the top level must be a mapping of names to values")
     return data or {}

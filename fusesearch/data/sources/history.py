@@ -143,21 +143,6 @@ def log(git_dir: Path, *arguments: str, sent: str = "") -> list[Commit]:
     return [_commit(entry.lstrip("\0")) for entry in entries if entry.strip("\0\n")]
 
 
-def files(git_dir: Path, commit: str) -> list[str]:
-    """Paths of the files of a commit."""
-    return _run(git_dir, "ls-tree", "-r", "-z", "--name-only", commit).decode("utf-8", "replace").split("\0")[:-1]
-
-
-def words(git_dir: Path, commit: str, among: Iterable[str]) -> set[str]:
-    """Those of ``among`` that a file of a commit contains as words; ``among`` are identifiers."""
-    given = [name for name in among if name.isidentifier()]
-    if not given:
-        return set()
-    patterns = [part for name in given for part in ("-e", name)]
-    found = _run(git_dir, "grep", "-ohIwF", *patterns, commit, fine=1)  # 1: nothing is found
-    return set(found.decode("utf-8", "replace").split("\n")) & set(given)
-
-
 def merge_base(git_dir: Path, one: str, other: str) -> str | None:
     """The common ancestor of two commits, or None."""
     if not (ID.fullmatch(one) and ID.fullmatch(other)):
@@ -206,9 +191,9 @@ def _texts(stdout: IO[bytes]) -> Iterator[tuple[tuple[str, str], bytes | None]]:
         yield trees, b"".join(parts) if size <= MAX_PATCH_BYTES else None
 
 
-def _run(git_dir: Path, *arguments: str, sent: str = "", limit: int = _MAX_LIST_BYTES, fine: int = 0) -> bytes:
-    """Output of git, whose status is at most ``fine``; :class:`DataError` when it is longer than ``limit`` bytes."""
-    with _running(git_dir, *arguments, sent=sent, fine=fine) as stdout:
+def _run(git_dir: Path, *arguments: str, sent: str = "", limit: int = _MAX_LIST_BYTES) -> bytes:
+    """Output of git; :class:`DataError` when it is longer than ``limit`` bytes."""
+    with _running(git_dir, *arguments, sent=sent) as stdout:
         output = stdout.read(limit + 1)
         if len(output) > limit:
             raise DataError(f"git {arguments[0]} prints more than {limit:,} bytes")
@@ -216,7 +201,7 @@ def _run(git_dir: Path, *arguments: str, sent: str = "", limit: int = _MAX_LIST_
 
 
 @contextmanager
-def _running(git_dir: Path, *arguments: str, sent: str = "", fine: int = 0) -> Iterator[IO[bytes]]:
+def _running(git_dir: Path, *arguments: str, sent: str = "") -> Iterator[IO[bytes]]:
     """Output of git as a stream; read it to its end. Raises :class:`RepositoryError` when git fails or takes too long."""
     command = git_command(git_dir, *(part for setting in _SETTINGS for part in ("-c", setting)), *arguments)
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
@@ -242,7 +227,7 @@ def _running(git_dir: Path, *arguments: str, sent: str = "", fine: int = 0) -> I
             timer.cancel()
             process.kill()
             process.communicate()
-        if not 0 <= process.returncode <= fine:
+        if process.returncode:
             errors.seek(0)
             reason = "git took too long" if timed_out.is_set() else one_line(errors.read(4000)) or f"git {arguments[0]} failed"
             raise RepositoryError(f"{git_dir}: {reason}")

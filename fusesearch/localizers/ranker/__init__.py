@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 from fusesearch.core.caches import Caches
 from fusesearch.localizers.ranker.answer import Ranking, rank
+from fusesearch.localizers.ranker.building import Progress
 from fusesearch.localizers.ranker.features import candidates_of
-from fusesearch.localizers.ranker.index import Index, Progress
+from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.trees import WEIGHTS, Models, read_models
 from fusesearch.search.repository import Repository
 
@@ -33,6 +35,9 @@ def ranking_of(
 
 
 def ranking_in(issue: str, index: Index, least: int = 0) -> Ranking:
-    """As :func:`ranking_of`, of an open index."""
+    """As :func:`ranking_of`, of an open index; without what an answer may not name."""
     file, function = models()
-    return rank(candidates_of(issue, index), file, function, least)
+    found, allowed = rank(candidates_of(issue, index), file, function, least), index.repository.allowed
+    files, functions = ([one for one in part if allowed(one.candidate.path)] for part in (found.files, found.functions))
+    lines = lru_cache(maxsize=16)(lambda path: index.source(path).split("\n"))
+    return replace(found, files=files, functions=functions, lines=lines)

@@ -14,9 +14,10 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from fusesearch.code.heads import head, signature
 from fusesearch.code.kinds import is_code, is_foreign, is_test
@@ -29,12 +30,14 @@ from fusesearch.core.schema import Context, Excerpt, ExcerptKind, Location, Plac
 from fusesearch.core.text import printable
 from fusesearch.localizers.ranker import models, ranking_in
 from fusesearch.localizers.ranker.answer import Ranking, location
+from fusesearch.localizers.ranker.building import Progress
 from fusesearch.localizers.ranker.evidence import draw_evidence
 from fusesearch.localizers.ranker.facts import IDENTIFIER, term, words_of
-from fusesearch.localizers.ranker.index import Index, Progress
+from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.neighbours import Neighbours, Sources, Spot, Use, word_of
 from fusesearch.localizers.ranker.paths import family
-from fusesearch.localizers.ranker.places import FEW_FILES, LEAST, for_people, lines_of, said
+from fusesearch.localizers.ranker.places import FEW_FILES, LEAST, for_people, lines_of
+from fusesearch.localizers.ranker.within import within
 from fusesearch.search.repository import Repository
 
 TOKENS, LEAST_TOKENS, MOST_TOKENS = 4000, 100, 100_000
@@ -65,17 +68,18 @@ _TITLES = {
 }
 
 
-def context(repo: str | Path, text: str, tokens: int = TOKENS) -> Context:
+def context(repo: str | Path, text: str, tokens: int = TOKENS, **filters: Any) -> Context:
     """What to read in the directory ``repo`` for ``text``, in at most ``tokens`` tokens, as on the command line.
 
     ``text`` is that of an issue, or a name as :func:`name_in` reads it. ``context(...).text`` is for a prompt, ``excerpts``
-    have the parts. Nothing in the directory is changed or run.
+    have the parts. ``filters`` are those of :func:`~fusesearch.localizers.ranker.within.within`. Nothing in the directory is
+    changed or run.
 
     Raises:
         DataError: the text is empty, nothing has the name, or ``tokens`` is out of bounds.
         RepositoryError: the directory cannot be read.
     """
-    return context_of(text, Repository(Path(repo)), tokens)
+    return context_of(text, within(Repository(Path(repo)), **filters), tokens)
 
 
 def context_of(
@@ -136,14 +140,18 @@ class _Reading:
 
     def _composed(self, wanted: Sequence[Location], note: str = "") -> Context:
         room = self._budget * BYTES_PER_TOKEN - _bytes(note) - 1
+        wanted, allowed = [one for one in wanted if self._allowed(one)], partial(filter, self._allowed)
         bodies = self._bodies([], wanted, room * BODIES)
-        around = _fitting(self._around(bodies), bodies, room * AROUND)
+        around = _fitting(allowed(self._around(bodies)), bodies, room * AROUND)
         rest = self._rest([*bodies, *around], room)
         bodies = self._bodies(bodies, wanted, room - _size(around) - _size(rest))
         around = _fitting(around, bodies, room)
         excerpts = [*bodies, *around, *self._rest([*bodies, *around], room)]
         text = "\n\n".join(filter(None, [note, _printed(excerpts)]))
         return Context(excerpts=excerpts, text=text, tokens=tokens_of(text), budget=self._budget)
+
+    def _allowed(self, one: Location | Excerpt) -> bool:
+        return self._index.repository.allowed(one.path)
 
     def _bodies(self, chosen: Sequence[Excerpt], wanted: Iterable[Location], room: float) -> list[Excerpt]:
         """``chosen`` and what else fits into ``room`` bytes; the first may be cut, and others where there is much room."""
@@ -241,7 +249,8 @@ class _OfIssue(_Reading):
         answered = {one.entity for place in self._places for one in place.functions}
         paths, having = {place.path for place in self._places}, {one.candidate.path for one in self._ranking.functions}
         ranked = (one for one in self._ranking.functions if one.candidate.path in paths and one.probability >= LEAST)
-        wanted = [location(one.candidate.entity, one.probability, said(one, self._issue), lines_of(one)) for one in ranked]
+        reasons = self._ranking.reasons
+        wanted = [location(one.candidate.entity, one.probability, reasons(one.candidate), lines_of(one)) for one in ranked]
         wanted += [location(one.path, one.confidence, one.reasons) for one in self._places if one.path not in having]
         places = [Location.model_validate(fields) for fields in wanted]
         return self._composed(
@@ -291,10 +300,12 @@ class _OfName(_Reading):
         word, files = word_of(self._last), index.repository.files()
         having = (file for file, facts in index.facts(index.paths) if facts.find(word) >= 0)
         self._code = sorted(having, key=lambda file: (is_foreign(file), file))
-        self._tests = [file for file in files if is_test(file) and self._last in index.source(file)]
+        tests = (file for file in files if is_test(file) and index.repository.allowed(file))
+        self._tests = [file for file in tests if self._last in index.source(file)]
         found = (self._defined(file for file in part if file.endswith(path)) for part in (self._code, self._tests))
         spots, self._fits = self._owned(next(filter(None, found), []))
-        self._spots = [one for one in spots if not any(one.lies_in(other) for other in spots)]
+        outer = [one for one in spots if not any(one.lies_in(other) for other in spots)]
+        self._spots = [one for one in outer if index.repository.allowed(one.path)] or outer
 
     def context(self) -> Context:
         """Raises :class:`DataError` if nothing has the name."""

@@ -9,20 +9,25 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import NamedTuple
 
 from fusesearch.code.other.languages import SUFFIXES as READ_SUFFIXES
-from fusesearch.localizers.lexical.clues import IDENTIFIER, URL, Frame
+from fusesearch.localizers.lexical.clues import URL, Frame
 from fusesearch.localizers.lexical.stopwords import COMMON_NAMES, SHORT_WORDS, STOPWORDS, word_set
 from fusesearch.localizers.ranker.columns import NAMED
-from fusesearch.localizers.ranker.facts import literal_terms, words_of
+from fusesearch.localizers.ranker.facts import IDENTIFIER as _IDENTIFIER
+from fusesearch.localizers.ranker.facts import LOWER, UPPER, literal_terms, same_letters, words_of
 from fusesearch.localizers.ranker.frames import all_frames
 from fusesearch.localizers.ranker.noise import without_noise
 
 MAX_CHARS = 60_000
-"""Most characters of an issue that count; a longer one is read at its beginning and, for a sixth, its end."""
+"""Most characters of an issue that are read; of a longer one its beginning, for a sixth its end, and for a third the rarest
+lines between that are of a trace or an error."""
 MAX_WORDS = 250
 MAX_NAMES = 150
+MAX_PARTS, MAX_PART_CHARS = 1000, 24
+"""Parts of text without blanks that are tried as names, and characters of one."""
 MAX_LITERALS = 300
 MAX_TITLE_CHARS = 300
 MANY_OPTIONS = 3
@@ -30,10 +35,17 @@ MANY_OPTIONS = 3
 LEAST_STEM = 4
 """Characters of a word that can be the name of a file without its separators."""
 
+IDENTIFIER = _IDENTIFIER.pattern
 SUFFIXES = "|".join(["pyi?", "pyx", *(suffix[1:] for suffix in READ_SUFFIXES), "lua", "pl", "pm", "sh", "sql", "vue", "svelte"])
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ENDLESS = re.compile(r"\w{200,}")
-_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
+_WIDE = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+"""Letters of scripts that put no blanks between words, or endings to names."""
+_UNSPACED = re.compile(rf"\w*{_WIDE.pattern}\w*")
+_SIGNAL = re.compile(
+    rf"\.(?:{SUFFIXES})\b[^\n]{{0,12}}?\d|^\s*at [\w.$]|Traceback|(?i:error|exception|panic|fatal|caused by|assert)", re.ASCII
+)
+"""A line of a trace or of an error."""
 _LINK = re.compile(
     r"(?:/(?:blob|blame|raw|edit|tree)/[^/\s]+|raw\.githubusercontent\.com/[^/\s]+/[^/\s]+/(?:refs/heads/)?[^/\s]+)"
     rf"/(?P<path>[\w./@+()\[\]-]+\.(?:{SUFFIXES}))\b(?:#L(?P<line>\d+))?"
@@ -76,7 +88,7 @@ _MARKED = re.compile(
 _ENDS = re.compile(r"\s{0,9}(?:\Z|\n|[A-Z])")
 _NAME = re.compile(rf"(?<![\w@]){IDENTIFIER}")
 _COMPOUND = re.compile(r"\w+(?:-\w+)*")
-_CAPITAL = re.compile(r"(?<![\w/\\@.-])[A-Z][a-z]\w+")
+_CAPITAL = re.compile(rf"(?<![\w/\\@.-])[{UPPER}][{LOWER}]\w+")
 _IMPORT = re.compile(r"\bfrom[ \t]+([\w.]+)[ \t]+import[ \t]+([\w, \t*()]+)|^[ \t>.]*import[ \t]+([\w.]+)", re.MULTILINE)
 _DEFINED = re.compile(rf"^[ \t>.]*(?:async[ \t]+)?(?:def|class|function|func|fn)[ \t]+({IDENTIFIER})", re.MULTILINE)
 _BOUND = re.compile(
@@ -126,7 +138,8 @@ class Evidence:
     ``frames`` begin with the outermost; ``paths`` have a line where one is given; ``literals`` are terms of string literals;
     ``stems`` are words of the title that a file can be named after, as :func:`squashed` has them; ``marked`` are names with
     marks, ``unusual`` paths with brackets, blanks or commas: they count where a tree has exactly these; ``common`` are stop
-    words of the title; ``scopes`` what stands before its colon, as in ``tpl: Fix x`` and ``fix(core): x``.
+    words of the title; ``scopes`` what stands before its colon, as in ``tpl: Fix x`` and ``fix(core): x``; ``parts`` are parts
+    of text without blanks, which count where a tree defines them.
     """
 
     title: dict[str, int] = field(default_factory=dict)
@@ -142,6 +155,7 @@ class Evidence:
     unusual: list[str] = field(default_factory=list)
     common: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
+    parts: dict[str, Mention] = field(default_factory=dict)
     chars: int = 0
 
     @property
@@ -156,10 +170,8 @@ class Evidence:
 
 def draw_evidence(issue: str) -> Evidence:
     """The evidence of an issue; an empty text gives none."""
-    text = issue.strip().replace("\r\n", "\n")
-    if len(text) > MAX_CHARS:
-        text = f"{text[: 5 * MAX_CHARS // 6]}\n{text[-MAX_CHARS // 6 :]}"
-    text = _COMMENT.sub(" ", _WIDE.sub(r" \g<0> ", _ENDLESS.sub(" ", text)))
+    whole = _ENDLESS.sub(" ", same_letters(_shortened(issue.strip().replace("\r\n", "\n"))))
+    text = _COMMENT.sub(" ", _WIDE.sub(r" \g<0> ", whole))
     title, _, body = text.partition("\n")
     title, rest = title[:MAX_TITLE_CHARS], title[MAX_TITLE_CHARS:]
     frames = all_frames(text)
@@ -176,7 +188,7 @@ def draw_evidence(issue: str) -> Evidence:
         prose=_words(prose),
         block=_words(code),
         frames=frames,
-        paths=_paths(text),
+        paths=_paths(text) if text.isascii() else list(dict.fromkeys([*_paths(text), *_paths(whole)]))[:MAX_NAMES],
         names=_names(title, prose, code),
         modules=_modules(URL.sub(" ", text)),
         literals=_literals(title, prose, code),
@@ -185,8 +197,42 @@ def draw_evidence(issue: str) -> Evidence:
         unusual=_unusual(text),
         common=tuple(dict.fromkeys(w for w in map(str.lower, _NAME.findall(title)) if len(w) >= LEAST_STEM and w in STOPWORDS)),
         scopes=_scopes(title),
-        chars=len(issue),
+        parts=_parts(whole),
+        chars=min(len(issue), MAX_CHARS),
     )
+
+
+def _shortened(text: str) -> str:
+    """A long text without most of its middle: of that, the lines of traces and errors with those around them, rare ones first."""
+    if len(text) <= MAX_CHARS:
+        return text
+    head, tail = text[: MAX_CHARS // 2], text[-MAX_CHARS // 6 :]
+    lines = text[len(head) : -len(tail)].split("\n")
+    forms = {number: re.sub(r"\d+", "0", line[:300]) for number, line in enumerate(lines) if _SIGNAL.search(line[:300])}
+    times = Counter(forms.values())
+    kept: set[int] = set()
+    room = MAX_CHARS - len(head) - len(tail)
+    for number in sorted(forms, key=lambda number: (times[forms[number]], number)):
+        fresh = {number - 1, number, number + 1} - kept
+        room -= sum(len(lines[one][:300]) + 1 for one in fresh if 0 <= one < len(lines))
+        if room < 0:
+            break
+        kept |= fresh
+    return "\n".join([head, *(lines[number][:300] for number in sorted(kept) if 0 <= number < len(lines)), tail])
+
+
+def _parts(text: str) -> dict[str, Mention]:
+    """All parts of text without blanks that begin and end beside one of its letters."""
+    title, _, rest = text.partition("\n")
+    found: dict[str, Mention] = {}
+    for kind, part in (("title", title), ("prose", rest)):
+        for run in dict.fromkeys(_UNSPACED.findall(part[:MAX_CHARS])):
+            wide = [False, *(_WIDE.match(letter) is not None for letter in run), False]
+            ends = [end for end in range(len(run) + 1) if wide[end] or wide[end + 1] or end in (0, len(run))]
+            for start, end in combinations(ends, 2):
+                if 1 < end - start <= MAX_PART_CHARS and len(found) < MAX_PARTS:
+                    found.setdefault(run[start:end], Mention(frozenset([kind]), frozenset()))
+    return found
 
 
 def _scopes(title: str) -> tuple[str, ...]:
@@ -220,8 +266,6 @@ def _words(text: str) -> dict[str, int]:
         words = words_of(name)
         if len(words) > 1 or (name.lower() not in STOPWORDS and name.lower() not in SHORT_WORDS):
             counts.update(word for word in words if len(word) > 1 and word not in SHORT_WORDS)
-    for match in _WIDE.findall(text):
-        counts[match] += 1
     return dict(counts)
 
 
@@ -350,8 +394,8 @@ def looks_like_code(name: str) -> bool:
     return (
         "_" in inner
         or (name.startswith("_") and len(inner) > 2)
-        or re.search(r"[a-z\d][A-Z]", name) is not None
-        or re.match(r"[A-Z]{2,}[a-z]{2,}", name) is not None
+        or re.search(rf"[{LOWER}\d][{UPPER}]", name) is not None
+        or re.match(rf"[{UPPER}]{{2,}}[{LOWER}]{{2,}}", name) is not None
     )
 
 

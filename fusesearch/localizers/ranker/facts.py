@@ -23,6 +23,7 @@ import json
 import re
 import struct
 import sys
+import unicodedata
 import zlib
 from array import array
 from bisect import bisect_left
@@ -49,8 +50,10 @@ MAX_KNOWN = 200_000
 
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _ASCII_IDENTIFIER = re.compile(IDENTIFIER.pattern, re.ASCII)  # twice as fast, and the same in a text of ASCII
-_PART = re.compile(r"[^\W\d_]+|\d+")
-HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+PART = re.compile(r"[^\W\d_]+|\d+")
+LOWER, UPPER = "a-zß-öø-ÿα-ωа-яё", "A-ZÀ-ÖØ-ÞΑ-ΩА-ЯЁ"
+"""Letters of the scripts with two cases, as parts of a character class."""
+HUMP = re.compile(rf"(?<=[{LOWER}0-9])(?=[{UPPER}])|(?<=[{UPPER}])(?=[{UPPER}][{LOWER}])")
 _CALLED = re.compile(r"\b(?<!def )(?<!func )(?<!function )(?<!fn )([^\W\d]\w*)[ \t]?\(")
 _ASCII_CALLED = re.compile(_CALLED.pattern, re.ASCII)
 _WORD = re.compile(r"\w+")
@@ -66,11 +69,11 @@ _CLASS = {
     True: re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE),
     False: re.compile(
         r"^[ \t]*(?:[\w@]+[ \t]+){0,5}?(?:class|struct|interface|trait|enum|union|record|object|protocol|module|type)[ \t]+"
-        r"([A-Za-z_]\w*)",
+        r"([^\W\d]\w*)",
         re.MULTILINE,
     ),
 }
-_VARIABLE = re.compile(r"^[ \t]*(?:[a-z]+[ \t]+){0,3}([A-Za-z_]\w*)[ \t]*(?::[^=\n]+)?=(?![=>])", re.MULTILINE)
+_VARIABLE = re.compile(r"^[ \t]*(?:[a-z]+[ \t]+){0,3}([^\W\d]\w*)[ \t]*(?::[^=\n]+)?=(?![=>])", re.MULTILINE)
 _HEADER = struct.Struct("<IIIIII")
 _KINDS: tuple[Literal["I", "H", "B"], ...] = ("I", "I", "H", "B", "B", "B")
 _SIZES = {"I": 4, "H": 2, "B": 1}  # bytes of a number
@@ -80,10 +83,15 @@ _SIZES = {"I": 4, "H": 2, "B": 1}  # bytes of a number
 def words_of(identifier: str) -> tuple[str, ...]:
     """An identifier in lower case and the stems of its parts, or the stem alone if it has one part."""
     identifier = identifier[:MAX_TERM_CHARS]
-    parts = [stem(part.lower()) for piece in _PART.findall(identifier) for part in HUMP.split(piece)]
+    parts = [stem(part.lower()) for piece in PART.findall(identifier) for part in HUMP.split(piece)]
     if len(parts) < 2:
         return tuple(parts)
     return (identifier.lower().strip("_"), *parts)
+
+
+def same_letters(text: str) -> str:
+    """The text with one code point for letters that are the same (NFKC, as Python compares names): full-width ones, ligatures."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
 def term(text: str) -> int:
@@ -173,7 +181,7 @@ def analyse(path: str, source: str) -> bytes:
     lengths = array("I", [0]) * len(spans)
     outside: list[str] = []
     hash_comments = python or path.endswith((".rb", ".sh", ".bash", ".pl", ".pm", ".r", ".jl", ".ex", ".exs"))
-    for number, segment in _segments(source, spans):
+    for number, segment in _segments(same_letters(source), spans):
         own_exact, plain, texts = _exact(segment, hash_comments)
         code, text = identifiers_in(plain), identifiers_in("\n".join(texts))
         in_code.update(code)
@@ -183,7 +191,7 @@ def analyse(path: str, source: str) -> bytes:
         else:
             found = Counter(chain.from_iterable(map(_NUMBERS.__getitem__, code + text)))
             lengths[number] = found.total()
-            name = spans[number].name.split(".")
+            name = same_letters(spans[number].name).split(".")
             _count(own_exact, [f"d:{inner}" for inner in {*_nested(plain, python), name[-1]}])
             _count(own_exact, [f"c:{outer}" for outer in name[:-1]])
             own_exact[_NUMBER["q:" + ".".join(name[-2:])]] = 1

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TypeVar
 
 from fusesearch.core.errors import FusesearchError
 from fusesearch.localizers.ranker.columns import OF_FILE, OF_ISSUE, Candidate
 from fusesearch.localizers.ranker.copies import copies_among
 from fusesearch.localizers.ranker.evidence import draw_evidence
-from fusesearch.localizers.ranker.file_features import WholeTree
+from fusesearch.localizers.ranker.file_features import MAX_FILES, WholeTree
 from fusesearch.localizers.ranker.function_features import functions_of
 from fusesearch.localizers.ranker.history import history_of
 from fusesearch.localizers.ranker.index import Index
@@ -21,6 +23,7 @@ from fusesearch.localizers.ranker.lexicon import add_lexicon
 from fusesearch.localizers.ranker.matching import Matches, bare
 from fusesearch.search.repository import Repository
 
+T = TypeVar("T")
 MAX_FUNCTIONS = 150
 """Candidates of an issue."""
 
@@ -43,7 +46,8 @@ def candidates_of(issue: str, index: Index) -> Candidates:
     history = history_of(index, matches.words)
     whole = WholeTree(matches, history)
     whole.add_exports(index)
-    files = {number: whole.candidate(number) for number in whole.chosen()}
+    allowed, paths = index.repository.allowed, matches.paths
+    files = {number: whole.candidate(number) for number in _first(whole.chosen(), MAX_FILES, lambda file: allowed(paths[file]))}
     functions = functions_of(matches, index, files)
     for function in functions:
         function.columns["exported"] = whole.exports.get((function.path, bare(function.entity)), 0.0)
@@ -53,15 +57,21 @@ def candidates_of(issue: str, index: Index) -> Candidates:
     _add_ranks(ranked)
     by_path = {file.path: file for file in ranked}
     functions.sort(key=lambda function: -function.columns["prior"] - 0.5 * by_path[function.path].columns["prior"])
-    for rank, function in enumerate(functions[:MAX_FUNCTIONS], 1):
+    functions = _first(functions, MAX_FUNCTIONS, lambda function: allowed(function.path))
+    for rank, function in enumerate(functions, 1):
         file = by_path[function.path].columns
         function.columns |= {f"file_{name}": file.get(name, 0.0) for name in OF_FILE}
         function.columns |= {name: file[name] for name in OF_ISSUE}
         function.columns["prior"] += 0.5 * file["prior"]
         function.columns["prior_rank"] = 1 / rank
-    add_lexicon(issue, ranked, functions[:MAX_FUNCTIONS], index)
+    add_lexicon(issue, ranked, functions, index)
     copies = copies_among(by_path, index.repository)
-    return Candidates(ranked, functions[:MAX_FUNCTIONS], {word: len(matches.hits[word].files) for word in matches.words}, copies)
+    return Candidates(ranked, functions, {word: len(matches.hits[word].files) for word in matches.words}, copies)
+
+
+def _first(found: list[T], most: int, allowed: Callable[[T], bool]) -> list[T]:
+    """The first ones; where an answer may not name all, the first of those that it may name, too."""
+    return found[:most] + [one for one in found[most:] if allowed(one)][: most - sum(map(allowed, found[:most]))]
 
 
 def _add_functions(files: list[Candidate], functions: list[Candidate]) -> None:

@@ -6,6 +6,7 @@ from fusesearch.core.schema import Answer, Instance
 from fusesearch.localizers.direct import DirectLocalizer
 from fusesearch.localizers.ranker import ranking_of
 from fusesearch.localizers.ranker.answer import Ranking
+from fusesearch.localizers.ranker.building import Progress
 from fusesearch.localizers.ranker.places import FEW_FILES, for_people
 from fusesearch.search.repository import Repository
 
@@ -23,7 +24,7 @@ class RankerLocalizer(DirectLocalizer):
                 self.on_event("index", {"done": done, "total": total})
 
         issue = instance.problem_statement
-        ranking = ranking_of(issue, repository, self.caches.index, progress, FEW_FILES if self.top else 0)
+        ranking = ranking_of(issue, repository, self.caches.index, Progress(progress), FEW_FILES if self.top else 0)
         return for_people(ranking, issue, self.top) if self.top else self.answer(ranking)
 
     def answer(self, ranking: Ranking) -> Answer:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fusesearch.core.stopping import checked
 from fusesearch.localizers.lexical.clues import Frame
-from fusesearch.localizers.ranker.columns import SCORES, is_common
+from fusesearch.localizers.ranker.columns import SCORES, WHERE, is_common
 from fusesearch.localizers.ranker.evidence import LEAST_STEM, Evidence, Marked, Mention, Mentioned, is_word, squashed
 from fusesearch.localizers.ranker.facts import HUMP, Facts, term, words_of
 from fusesearch.localizers.ranker.index import Index
@@ -55,6 +55,7 @@ class Matches:
         found = ((frame, self.resolve.files(frame.path)) for frame in evidence.frames[::-1])
         self.frames = [(frame, files) for frame, files in found if files]
         """Frames in files of the snapshot, from the innermost, with the files."""
+        self._in_frames = {bare(frame.name) for frame in evidence.frames if frame.name}
         self.called = called_in_frames(self.frames, index)
         self.words = evidence.words
         wanted: dict[int, Hits] = {}
@@ -69,11 +70,13 @@ class Matches:
             self._add(numbers[path], facts, wanted)
         self.named = _named_in(evidence.stems, self.paths)
         common = {name: word for word in evidence.common for name in self._defined(word)}
-        spelled = self._spelled(evidence.names, evidence.marked)
+        defined = [part for part in evidence.parts if self.defining(part)]
+        longest = [part for part in defined if not any(part in other and part != other for other in defined)]
+        spelled = self._spelled(evidence.names | {part: evidence.parts[part] for part in longest}, evidence.marked)
         if self.named:  # then the other words of the title are about this file
             spelled = {name: mention for name, mention in spelled.items() if not is_word(name, mention)}
         names = dict.fromkeys(common, Mention(frozenset(["plain"]), frozenset())) | spelled
-        title = {stem: 1 for word in common.values() for stem in words_of(word)} | evidence.title
+        title = {stem: 1 for word in (*common.values(), *longest) for stem in words_of(word)} | evidence.title
         self.evidence = replace(evidence, paths=self._paths(evidence), names=names, title=title)
         self.words = self.evidence.words
         self.scores = self._scores()
@@ -93,6 +96,11 @@ class Matches:
             if found:
                 return found
         return []
+
+    def named_where(self, name: str) -> str:
+        """In words, where the issue mentions a name."""
+        kinds = {*self.evidence.names[name].kinds, *(["frame"] if name in self._in_frames else [])}
+        return next((said for kind, said in WHERE.items() if kind in kinds), "named in the issue")
 
     def _paths(self, evidence: Evidence) -> list[Mentioned]:
         """The paths that the issue names. One with brackets or blanks counts if a file has it whole, and then no part of it."""
@@ -259,8 +267,9 @@ def _idf(having: int, total: int) -> float:
 def _terms(evidence: Evidence, words: Iterable[str]) -> Iterable[str]:
     yield from words
     yield from evidence.literals
-    yield from (stem for word in evidence.common for stem in words_of(word))
-    names = {other for name in (*evidence.names, *evidence.common) for other in (name, *_variants(name))} | set(evidence.marked)
+    yield from (stem for word in (*evidence.common, *evidence.parts) for stem in words_of(word))
+    names = {other for name in (*evidence.names, *evidence.common) for other in (name, *_variants(name))}
+    names |= {*evidence.marked, *evidence.parts}
     yield from (f"{prefix}{name}" for name in sorted(names) for prefix in ("d:", "c:", "v:", "k:"))
     yield from (f"d:{bare(frame.name)}" for frame in evidence.frames if frame.name)
 

@@ -1,5 +1,5 @@
 """The tests' GitHub: REST and GraphQL over HTTP on this machine, with real git repositories.
 
-``world`` has the contents, ``history`` writes them as git, ``schema`` answers GraphQL (validated against a schema in GitHub's
-words, priced by its formula), ``faults`` spoils answers, ``server`` serves.
+``world`` has the contents in the words of GitHub's GraphQL, ``history`` writes them as git, ``schema.graphql`` is the supported
+part of GitHub's schema, ``server`` answers, prices queries by GitHub's formula, and fails where it is told to.
 """

@@ -6,7 +6,8 @@ import subprocess
 from datetime import datetime
 from pathlib import Path
 
-from tests.fakes.github_server.world import Commit, Pull, Repository, World
+from tests.fakes.git import git
+from tests.fakes.github_server.world import Node, Repository, World
 
 GONE = "f" * 39
 
@@ -14,118 +15,88 @@ GONE = "f" * 39
 def write_world(world: World, root: Path) -> None:
     """Bare repositories at ``root/<owner>/<name>.git``; puts the ids of commits into the world."""
     for repository in world.repositories.values():
-        write_repository(repository, list(repository.pulls.values()), root)
+        write_repository(repository, root)
 
 
-def write_repository(repository: Repository, pulls: list[Pull], root: Path) -> None:
-    """Append pull requests in order; create the repository first if it does not exist."""
+def write_repository(repository: Repository, root: Path) -> None:
+    """Append the pull requests that are not written yet; create the repository first if it does not exist."""
     git_dir = root / f"{repository.name}.git"
-    new = not git_dir.exists()
-    if new:
-        git_dir.parent.mkdir(parents=True, exist_ok=True)
-        _git(git_dir.parent, "init", "-q", "--bare", "-b", "main", str(git_dir))
+    stream = _Stream()
+    if not repository.tip:
+        git_dir.mkdir(parents=True)
+        git(git_dir, "init", "-q", "--bare", "-b", "main")
         for option in ("allowFilter", "allowAnySHA1InWant"):
-            _git(git_dir, "config", f"uploadpack.{option}", "true")
-    stream = _Stream(repository, "" if new else _git(git_dir, "rev-parse", "refs/heads/main"))
-    for pull in pulls:
-        stream.pull(pull)
-    marks = git_dir / "marks"
-    command = ["fast-import", "--quiet", "--force", f"--export-marks={marks}"]
-    subprocess.run(["git", *command], cwd=git_dir, input=b"".join(stream.parts), check=True, capture_output=True)
-    stream.resolve(dict(line.split() for line in marks.read_text().splitlines()))
-    marks.unlink()
+            git(git_dir, "config", f"uploadpack.{option}", "true")
+        repository.tip = stream.commit("refs/heads/main", "first", repository.now, repository.files)
+    fresh = [pull for pull in repository.pulls.values() if "baseRefOid" not in pull]
+    for pull in fresh:
+        _add(stream, repository, pull)
+    command = ["git", "fast-import", "--quiet", "--force", "--export-marks=marks"]
+    subprocess.run(command, cwd=git_dir, input=b"".join(stream.parts), check=True, capture_output=True)
+    ids: dict[str | int, str] = {int(mark[1:]): oid for mark, oid in map(str.split, (git_dir / "marks").read_text().splitlines())}
+    repository.tip = ids.get(repository.tip, str(repository.tip))
+    for node in [*fresh, *(row["commit"] for pull in fresh for row in pull["commits"])]:
+        node |= {key: ids.get(node[key], node[key]) for key in node.keys() & {"baseRefOid", "headRefOid", "oid", "merge"}}
+    for pull in fresh:
+        pull["mergeCommit"] = {"oid": pull.pop("merge")} if pull["kind"] != "no merge commit" else None
+
+
+def _add(stream: _Stream, repository: Repository, pull: Node) -> None:
+    """The branch of a pull request, and its merge if it was merged."""
+    kind, style, files = pull["kind"], pull["style"], repository.files
+    base, head, main = repository.tip, repository.tip, "refs/heads/main"
+    commits = [row["commit"] for row in pull["commits"]]
+    for commit in commits:
+        ref = f"refs/pull/{pull['number']}/head"
+        head = commit["oid"] = stream.commit(ref, commit["message"], commit["authoredDate"], commit["tree"], head)
+    changed = {path: text for commit in commits for path, text in commit["tree"].items()}
+    pull["files"] = _listed(files, changed)
+    pull |= {"changedFiles": len(pull["files"]), "baseRefOid": base, "headRefOid": head, "merge": GONE + "0"}
+    if kind == "commit gone":
+        pull["headRefOid"] = GONE + "1"
+    elif pull["mergedAt"] and kind != "rewritten":
+        merged = base
+        if style == "rebase":
+            for commit in commits:
+                merged = stream.commit(main, commit["message"], commit["authoredDate"], commit["tree"], merged)
+        else:
+            text = f"Merge pull request #{pull['number']}\n\n{pull['title']}" if style == "merge" else pull["title"]
+            merged = stream.commit(main, text, pull["mergedAt"], changed, base, *([head] if style == "merge" else []))
+        pull["merge"] = repository.tip = merged
+        repository.files = {path: text for path, text in (files | changed).items() if text is not None}
 
 
 class _Stream:
-    """Commands for fast-import. Commits have marks until git names them."""
+    """Commands for fast-import. Commits have numbers, their marks, until git names them."""
 
-    def __init__(self, repository: Repository, tip: str) -> None:
-        self.repository = repository
+    def __init__(self) -> None:
         self.parts: list[bytes] = []
         self.mark = 0
-        self.pending: list[tuple[Pull, dict[str, int | str]]] = []
-        self.commits: list[tuple[Commit, int]] = []
-        self.tip: int | str = tip
-        if not tip:
-            self.tip = self._commit("refs/heads/main", "first", repository.now, repository.files, None)
 
-    def pull(self, pull: Pull) -> None:
-        """The branch of a pull request, and its merge if it was merged."""
-        base: int | str = self.tip
-        head = base
-        for commit in pull.commits:
-            head = self._commit(f"refs/pull/{pull.number}/head", commit.message, commit.authored, commit.files, head)
-            self.commits.append((commit, int(head)))
-        changed = {path: text for commit in pull.commits for path, text in commit.files.items()}
-        pull.changed = self._listed(changed)
-        merge: int | str = GONE + "0"
-        if pull.merged and pull.kind not in {"rewritten", "commit gone"}:
-            merge = self._merge(pull, base, head, changed)
-            self.tip = merge
-            for path, text in changed.items():
-                if text is None:
-                    self.repository.files.pop(path)
-                else:
-                    self.repository.files[path] = text
-        self.pending.append((pull, {"base": base, "head": head, "merge": merge}))
-
-    def _merge(self, pull: Pull, base: int | str, head: int | str, changed: dict[str, str | None]) -> int:
-        when = pull.merged or pull.created
-        if pull.style == "merge":
-            text = f"Merge pull request #{pull.number} from developer/branch\n\n{pull.title}"
-            return self._commit("refs/heads/main", text, when, changed, base, head)
-        if pull.style == "squash":
-            return self._commit("refs/heads/main", f"{pull.title} (#{pull.number})", when, changed, base)
-        last = base
-        for commit in pull.commits:
-            last = self._commit("refs/heads/main", commit.message, commit.authored, commit.files, last)
-        return int(last)
-
-    def _commit(
-        self, ref: str, message: str, when: datetime, files: dict[str, str | None] | dict[str, str], parent: int | str | None,
-        other: int | str | None = None,
-    ) -> int:  # fmt: skip
+    def commit(self, ref: str, message: str, when: datetime, tree: dict[str, str | None], *parents: int | str) -> int:
         self.mark += 1
-        text_of_message, seconds = message.encode(), int(when.timestamp())
-        head = [f"commit {ref}\nmark :{self.mark}\n"]
-        head += [f"{who} A <a@example.org> {seconds} +0000\n" for who in ("author", "committer")]
-        self.parts += ["".join(head).encode(), f"data {len(text_of_message)}\n".encode(), text_of_message, b"\n"]
-        self.parts += [f"from {_name(parent)}\n".encode()] if parent else []
-        self.parts += [f"merge {_name(other)}\n".encode()] if other else []
-        for path, text in files.items():
-            quoted = '"' + path.encode().decode("latin-1").translate({34: '\\"'}) + '"'
-            if text is None:
-                self.parts.append(f"D {quoted}\n".encode("latin-1"))
-            else:
-                content = text.encode()
-                self.parts += [f"M 100644 inline {quoted}\ndata {len(content)}\n".encode("latin-1"), content, b"\n"]
+        people = "".join(f"{who} A <a@example.org> {int(when.timestamp())} +0000\n" for who in ("author", "committer"))
+        self.parts += [f"commit {ref}\nmark :{self.mark}\n{people}".encode(), *_data(message)]
+        for word, parent in zip(("from", "merge"), parents, strict=False):
+            self.parts.append(f"{word} {f':{parent}' if isinstance(parent, int) else parent}\n".encode())
+        for path, text in tree.items():
+            quoted = f'"{path}"'.encode()
+            self.parts += [b"D " + quoted + b"\n"] if text is None else [b"M 100644 inline " + quoted + b"\n", *_data(text)]
         return self.mark
 
-    def _listed(self, changed: dict[str, str | None]) -> dict[str, str]:
-        """Paths as GitHub lists them: a file that only moved appears once, under its new name."""
-        files = self.repository.files
-        moved = {files[path]: path for path, text in changed.items() if text is None}
-        listed = {}
-        for path, text in changed.items():
-            if text is not None:
-                from_path = moved.pop(text, None) if path not in files else None
-                listed[path] = "MODIFIED" if path in files else "RENAMED" if from_path else "ADDED"
-        return listed | {path: "DELETED" for path in moved.values()}
 
-    def resolve(self, marks: dict[str, str]) -> None:
-        """Put git's ids of commits into the world."""
-        for commit, mark in self.commits:
-            commit.oid = marks[f":{mark}"]
-        for pull, named in self.pending:
-            ids = {key: marks[f":{value}"] if isinstance(value, int) else value for key, value in named.items()}
-            pull.base, pull.head, pull.merge = ids["base"], ids["head"], ids["merge"]
-            if pull.kind == "commit gone":
-                pull.head = GONE + "1"
+def _data(text: str) -> list[bytes]:
+    content = text.encode()
+    return [f"data {len(content)}\n".encode(), content, b"\n"]
 
 
-def _name(commit: int | str | None) -> str:
-    return f":{commit}" if isinstance(commit, int) else str(commit)
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+def _listed(files: dict[str, str], changed: dict[str, str | None]) -> list[Node]:
+    """Files as GitHub lists them: one that only moved appears once, under its new name."""
+    moved = {files[path]: path for path, text in changed.items() if text is None}
+    listed = {}
+    for path, text in changed.items():
+        if text is not None:
+            was = moved.pop(text, None) if path not in files else None
+            listed[path] = "MODIFIED" if path in files else "RENAMED" if was else "ADDED"
+    listed |= {path: "DELETED" for path in moved.values()}
+    return [{"path": path, "changeType": kind} for path, kind in listed.items()]

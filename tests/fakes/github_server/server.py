@@ -1,188 +1,190 @@
-"""The server: HTTP/1.1 on this machine, with GitHub's headers, limits and ways to fail."""
+"""The server: GraphQL and REST on this machine, with GitHub's prices, limits and ways to fail."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from typing import Any, Literal, get_args
 
-from graphql import GraphQLError
+import graphql
 
-from tests.fakes.github_server.faults import Fault, Faults
-from tests.fakes.github_server.schema import Answers, cost, document_of, stamp
-from tests.fakes.github_server.world import Repository, World
-from tests.fakes.local_server import Handler, QuietServer
+from tests.fakes.github_server.world import Node, Repository, World
+from tests.fakes.local_server import Handler, LocalServer, by
 
-HTML = b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body></html>\r\n"
+Fault = Literal["502", "dropped", "cut", "slow"]
+KINDS: tuple[Fault, ...] = get_args(Fault)
+Reply = tuple[int, Any, dict[str, str]]
+HTML = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body></html>\r\n"
+SCHEMA = graphql.build_schema(Path(__file__).with_name("schema.graphql").read_text())
+CONNECTIONS = {"search", "issues", "pullRequests", "closingIssuesReferences", "commits", "files"} | {
+    "userContentEdits", "comments", "timelineItems",
+}  # fmt: skip
+
+
+def stamp(when: datetime) -> str:
+    """A time as GitHub writes it."""
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+SCHEMA.type_map["DateTime"].serialize = stamp
+
+
+def cost(document: graphql.DocumentNode, variables: dict[str, Any]) -> tuple[int, int]:
+    """Points and nodes of a query: each connection as often as its parents can occur."""
+    fragments = {node.name.value: node for node in document.definitions if isinstance(node, graphql.FragmentDefinitionNode)}
+    requests = nodes = 0
+
+    def count(node: Any, parents: int) -> None:
+        nonlocal requests, nodes
+        below = fragments[node.name.value] if isinstance(node, graphql.FragmentSpreadNode) else node
+        if isinstance(node, graphql.FieldNode) and node.name.value in CONNECTIONS:
+            requests += parents
+            parents *= _first(node, variables)
+            nodes += parents
+        elif isinstance(node, graphql.FieldNode) and node.name.value == "nodes" and node.arguments:
+            parents *= len(variables["ids"])
+        for selection in below.selection_set.selections if below.selection_set else ():
+            count(selection, parents)
+
+    count(next(node for node in document.definitions if isinstance(node, graphql.OperationDefinitionNode)), 1)
+    return max(1, round(requests / 100)), nodes
+
+
+def _first(node: graphql.FieldNode, variables: dict[str, Any]) -> int:
+    given = next((argument.value for argument in node.arguments if argument.name.value == "first"), None)
+    size = 0 if given is None else int(given.value if isinstance(given, graphql.IntValueNode) else variables[given.name.value])
+    if given is not None and not 1 <= size <= 100:
+        raise graphql.GraphQLError("`first` must be between 1 and 100", extensions={"code": "argumentLiteralsIncompatible"})
+    return size
 
 
 @dataclass
 class Counts:
-    """Counts of requests and points."""
+    """Counts of requests and points, and who asked."""
 
     graphql: int = 0
     rest: int = 0
     points: int = 0
     not_modified: int = 0
-    by_token: dict[str, int] = field(default_factory=dict)
+    tokens: set[str] = field(default_factory=set)
 
 
-class GitHubServer:
-    """Serves a world to whoever has one of the accepted ``tokens``."""
+class GitHubServer(LocalServer):
+    """Serves a world to whoever has one of the accepted ``tokens``; ``faults`` spoil its answers in turn, None does not."""
 
-    def __init__(self, world: World, git_root: Path, faults: Faults | None = None) -> None:
-        self.world, self.git_root = world, git_root
-        self.faults = faults or Faults()
-        self.tokens = {"ghp_" + "a" * 36}
-        self.counts = Counts()
-        self.answers = Answers(world)
-        self._lock = threading.Lock()
-        self._http = QuietServer(("127.0.0.1", 0), type("Bound", (_Handler,), {"github": self}))
+    def __init__(self, world: World, git_root: Path, faults: Iterable[Fault | None] = ()) -> None:
+        super().__init__(by(self.reply))
+        self.world, self.git_url, self.faults = world, git_root.resolve().as_uri(), list(faults)
+        self.tokens, self.counts = {"ghp_" + "a" * 36}, Counts()
 
-    @property
-    def url(self) -> str:
-        """Address of the API."""
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
-
-    @property
-    def git_url(self) -> str:
-        """Address below which git finds repositories."""
-        return self.git_root.resolve().as_uri()
-
-    @contextmanager
-    def running(self) -> Iterator[GitHubServer]:
-        """Serve within the context."""
-        thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-        thread.start()
-        try:
-            yield self
-        finally:
-            self._http.shutdown()
-            self._http.server_close()
-
-    def charge(self, token: str, points: int) -> None:
-        """Count what a query cost."""
-        with self._lock:
-            self.counts.points += points
-            self.counts.by_token[token] = self.counts.by_token.get(token, 0) + points
-
-
-class _Handler(Handler):
-    protocol_version = "HTTP/1.1"
-    github: GitHubServer
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        path = urlsplit(self.path).path
-        if path.startswith("/app/installations/"):
-            self._installation(path)
-        elif (token := self._token()) and path == "/graphql":
-            self.github.counts.graphql += 1
-            self._graphql(token, json.loads(body))
-        elif token:
-            self._json(404, {"message": "Not Found"})
-
-    def do_GET(self) -> None:
-        token = self._token()
-        if not token:
-            return
-        parts = urlsplit(self.path)
-        self.github.counts.rest += 1
-        fault = self.github.faults.draw()
-        if not self._spoiled(fault):
-            self._rest(parts.path, parse_qs(parts.query), fault)
-
-    def _rest(self, path: str, query: dict[str, list[str]], fault: Fault | None) -> None:
-        words = path.strip("/").split("/")
-        repository = self.github.world.find("/".join(words[1:3])) if words[0] == "repos" and len(words) >= 3 else None
-        if repository is None:
-            self._json(404, {"message": "Not Found", "documentation_url": "https://docs.github.com/rest", "status": "404"})
-        elif repository.name.casefold() != "/".join(words[1:3]).casefold():
-            location = f"{self.github.url}/{'/'.join(['repos', repository.name, *words[3:]])}"
-            self._json(301, {"message": "Moved Permanently", "url": location}, {"Location": location})
-        elif words[3:] == ["pulls"]:
-            self._pulls(repository, query, fault)
-        else:
-            self._json(200, {"id": repository.id, "full_name": repository.name})
-
-    def _pulls(self, repository: Repository, query: dict[str, list[str]], fault: Fault | None) -> None:
-        size = int(query.get("per_page", ["30"])[0])
-        newest = sorted(repository.pulls.values(), key=lambda pull: (pull.updated, pull.number), reverse=True)[:size]
-        rows = [{"number": pull.number, "state": "closed", "updated_at": stamp(pull.updated)} for pull in newest]
-        etag = 'W/"' + hashlib.sha256(json.dumps([repository.id, rows]).encode()).hexdigest() + '"'
-        if self.headers.get("If-None-Match") == etag:
-            self.github.counts.not_modified += 1
-            self._send(304, b"", {"ETag": etag})
-            return
-        self._json(200, rows, {"ETag": etag}, fault)
-
-    def _graphql(self, token: str, body: dict[str, Any]) -> None:
-        fault = self.github.faults.draw()
-        if self._spoiled(fault):
-            return
-        try:
-            document = document_of(body["query"])
-            points, nodes = cost(document, body["variables"])
-        except GraphQLError as error:
-            self._json(200, {"errors": [{"message": error.message, "extensions": {"code": "argumentLiteralsIncompatible"}}]})
-            return
-        if nodes > 500_000:
-            self._json(200, {"errors": [{"type": "MAX_NODE_LIMIT_EXCEEDED", "message": f"{nodes} nodes"}]})
-            return
-        self.github.charge(token, points)
-        rate = {"cost": points, "limit": 5000, "remaining": 4999, "used": 1, "resetAt": stamp(datetime.now(UTC))}
-        self._json(200, self.github.answers.run(document, body["variables"], rate), fault=fault)
-
-    def _spoiled(self, fault: Fault | None) -> bool:
-        """Answer with the fault; False for those that spoil a good answer in transit."""
+    def reply(self, handler: Handler, asked: Any) -> tuple[Any, ...]:
+        """Status, body, headers, and how many bytes are missing."""
+        token = str(handler.headers.get("Authorization", "")).partition(" ")[2]
+        words = handler.path.partition("?")[0].strip("/").split("/")
+        if words[0] == "app" and token.startswith("ey"):  # an App's signed request for a token of an installation
+            self.tokens.add(f"ghs_{words[2]}")
+            return 201, {"token": f"ghs_{words[2]}", "expires_at": "2099-01-01T00:00:00Z", "permissions": {}}
+        if token not in self.tokens:
+            return 401, {"message": "Bad credentials", "status": "401"}
+        self.counts.tokens.add(token)
+        fault = self.faults.pop(0) if self.faults else None
+        if fault == "dropped":
+            raise ConnectionAbortedError
         if fault == "502":
-            self._send(502, HTML, {"Content-Type": "text/html"})
-        elif fault == "dropped":
-            self.close_connection = True
-            self.connection.close()
-        return fault in ("502", "dropped")
+            return 502, HTML, {"Content-Type": "text/html"}
+        known = handler.headers.get("If-None-Match")
+        answer = self._graphql(asked) if words == ["graphql"] else self._listing(words, known)
+        time.sleep(0.2 if fault == "slow" else 0)
+        return *answer, 100 if fault == "cut" else 0
 
-    def _installation(self, path: str) -> None:
-        """A token for an installation of an App, for any signed request."""
-        if not str(self.headers.get("Authorization", "")).startswith("Bearer ey"):
-            self._json(401, {"message": "A JSON web token could not be decoded"})
-            return
-        token = f"ghs_{path.split('/')[3]}"
-        self.github.tokens.add(token)
-        self._json(201, {"token": token, "expires_at": "2099-01-01T00:00:00Z", "permissions": {}, "repository_selection": "all"})
+    def _listing(self, words: list[str], known: str | None) -> Reply:
+        """The pull request that was updated last."""
+        self.counts.rest += 1
+        repository = self.world.find("/".join(words[1:3]))
+        if repository is None:
+            return 404, {"message": "Not Found", "status": "404"}, {}
+        last = max(repository.pulls.values(), key=lambda pull: (pull["updatedAt"], pull["number"]))
+        rows = [{"number": last["number"], "state": "closed", "updated_at": stamp(last["updatedAt"])}]
+        etag = 'W/"' + hashlib.sha256(json.dumps([repository.id, rows]).encode()).hexdigest() + '"'
+        self.counts.not_modified += known == etag
+        return (304, b"", {"ETag": etag}) if known == etag else (200, rows, {"ETag": etag})
 
-    def _token(self) -> str | None:
-        token = str(self.headers.get("Authorization", "")).partition(" ")[2]
-        if token in self.github.tokens:
-            return token
-        self._json(401, {"message": "Bad credentials", "documentation_url": "https://docs.github.com/rest", "status": "401"})
-        return None
-
-    def _json(self, status: int, body: Any, headers: dict[str, str] | None = None, fault: Fault | None = None) -> None:
-        content = json.dumps(body).encode()
-        if fault == "slow":
-            time.sleep(0.2)
-        self._send(status, content, {"Content-Type": "application/json; charset=utf-8", **(headers or {})}, cut=fault == "cut")
-
-    def _send(self, status: int, content: bytes, headers: dict[str, str], cut: bool = False) -> None:
+    def _graphql(self, asked: Any) -> Reply:
+        self.counts.graphql += 1
+        document, variables = graphql.parse(asked["query"], no_location=True), asked["variables"]
+        if faulty := graphql.validate(SCHEMA, document):
+            return 200, {"errors": [{"message": error.message, "extensions": {"code": "undefinedField"}} for error in faulty]}, {}
         try:
-            self.send_response(status)
-            for name, value in {"X-GitHub-Media-Type": "github.v3; format=json", **headers}.items():
-                self.send_header(name, value)
-            if status != 304:
-                self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content[: len(content) // 2] if cut else content)
-            if cut:
-                self.wfile.flush()
-                self.close_connection = True
-        except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = True
+            points, _ = cost(document, variables)
+        except graphql.GraphQLError as error:
+            return 200, {"errors": [error.formatted]}, {}
+        self.counts.points += points
+        limit = {"cost": points, "limit": 5000, "remaining": 4999, "used": 1, "resetAt": datetime.now(UTC)}
+        root = {"rateLimit": limit, "repository": self._named, "nodes": self._by_id, "search": self._search}
+        done = graphql.execute_sync(SCHEMA, document, root, variable_values=variables, field_resolver=_resolve)
+        errors = [{"type": (error.extensions or {}).get("type"), "message": error.message} for error in done.errors or ()]
+        return 200, {"data": done.data} | ({"errors": errors} if errors else {}), {}
+
+    def _named(self, owner: str, name: str, **_: Any) -> Node:
+        found = self.world.find(f"{owner}/{name}")
+        if found is None:
+            raise _not_found(f"Could not resolve to a Repository with the name '{owner}/{name}'.")
+        return _node(found)
+
+    def _by_id(self, ids: list[str]) -> list[Node | None]:
+        known = {issue["id"]: issue for row in self.world.repositories.values() for issue in row.issues.values()}
+        return [known.get(name) for name in ids]
+
+    def _search(self, query: str, type: str, first: int, after: str | None = None) -> Node:
+        """All repositories, most stars first; of the criteria in a query the tests of its words speak."""
+        rows = sorted(self.world.repositories.values(), key=lambda row: -row.stars)
+        return _page([_node(row) for row in rows], first, after)
+
+
+def _node(row: Repository) -> Node:
+    """A repository; its merged pull requests, last updated first."""
+
+    def numbered(number: int) -> Node:
+        if number in row.issues:
+            return row.issues[number]
+        if number in row.pulls:
+            return row.pulls[number]
+        raise _not_found(f"Could not resolve to an issue or pull request with the number of {number}.")
+
+    return {
+        "__typename": "Repository", "databaseId": row.id, "nameWithOwner": row.name, "isFork": bool(row.fork_of),
+        "isArchived": False, "isDisabled": False, "isPrivate": False, "stargazerCount": row.stars,
+        "parent": {"nameWithOwner": row.fork_of} if row.fork_of else None,
+        "licenseInfo": {"spdxId": row.licence} if row.licence else None,
+        "primaryLanguage": {"name": row.language} if row.language else None, "issueOrPullRequest": numbered,
+        "issues": [*row.issues.values()],
+        "pullRequests": sorted(row.merged, key=lambda pull: (pull["updatedAt"], pull["number"]), reverse=True),
+    }  # fmt: skip
+
+
+def _resolve(node: Node, info: graphql.GraphQLResolveInfo, first: int = 100, after: str | None = None, **given: Any) -> Any:
+    """The field of a node; a list becomes a page where a connection is due."""
+    value = node.get(info.field_name)
+    if callable(value):
+        paging = {"first": first, "after": after} if info.field_name == "search" else {}
+        return value(**given, **paging)
+    return _page(value, first, after) if str(info.return_type).rstrip("!").endswith("Connection") else value
+
+
+def _page(rows: list[Node], first: int, after: str | None) -> Node:
+    if not (after or "0").isdecimal():
+        kind = {"type": "INVALID_CURSOR_ARGUMENTS"}
+        raise graphql.GraphQLError(f"`{after}` does not appear to be a valid cursor.", extensions=kind)
+    start = int(after or 0)
+    page = rows[start : start + first]
+    more = {"hasNextPage": start + len(page) < len(rows), "endCursor": str(start + len(page)) if page else None}
+    return {"totalCount": len(rows), "filteredCount": len(rows), "repositoryCount": len(rows), "nodes": page, "pageInfo": more}
+
+
+def _not_found(message: str) -> graphql.GraphQLError:
+    return graphql.GraphQLError(message, extensions={"type": "NOT_FOUND"})

@@ -132,7 +132,7 @@ def test_the_ranker_answers_the_same_with_and_without_an_episode(run, repo, tmp_
         whole = run("localize", "--repo", repo, text, "--format", "json", "--top", 2, "--save", tmp_path / "t.json")
         answers = [json.loads(result.stdout) for result in (short, whole)]
         for answer in answers:
-            answer["trajectory"] = {name: value for name, value in answer["trajectory"].items() if "seconds" not in name}
+            answer["cost"] = {name: value for name, value in answer["cost"].items() if "seconds" not in name}
         assert (answers[0], short.exit_code) == (answers[1], whole.exit_code)
 
 

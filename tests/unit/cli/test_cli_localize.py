@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import pytest
 from rich.console import Console
@@ -10,6 +11,7 @@ from fusesearch.agents.parsing import format_answer
 from fusesearch.agents.prompts import render_system
 from fusesearch.cli.progress import View
 from fusesearch.cli.report import Report
+from fusesearch.cli.screen import PLAIN, Screen, screen
 from fusesearch.core.config import Agent
 from fusesearch.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
 from fusesearch.localizers.searcher import SETTINGS, settings_of
@@ -23,7 +25,7 @@ CLOSED = "http://127.0.0.1:9/v1"
 def test_text_names_the_function_with_its_real_path_and_lines(run, repo, issue):
     result = run("localize", "--repo", repo, "--issue", issue)
     assert result.exit_code == 0, result.output
-    assert "1.  95%  pkg/shapes.py" in result.stdout
+    assert "pkg/shapes.py  95%" in result.stdout.splitlines()
     assert "pkg/shapes.py:6-7  perimeter" in result.stdout
     assert "def perimeter(side):" in result.stdout
     assert result.stderr == ""
@@ -31,8 +33,8 @@ def test_text_names_the_function_with_its_real_path_and_lines(run, repo, issue):
 
 def test_the_ranker_says_how_sure_it_is_and_why(run, repo, issue):
     result = run("localize", "--repo", repo, "--issue", issue, "--localizer", "ranker")
-    assert result.stdout.splitlines()[0] == "Likely enough to act on"
-    assert "`perimeter` is " in result.stdout.splitlines()[2]
+    assert result.stdout.startswith("Best first, the first likely enough to act on. %: ")
+    assert "`perimeter` is " in result.stdout.splitlines()[5]
     listed = json.loads(
         run("localize", "--repo", repo, "--issue", issue, "--localizer", "ranker", "--top", "1", "--format", "json").stdout
     )
@@ -52,6 +54,14 @@ def test_an_issue_with_blanks_that_names_no_file_is_the_text_itself(run, repo, t
     assert json.loads((tmp_path / "t.json").read_text())["issue"] == "The area of a circle is wrong."
     missing = run("localize", "--repo", repo, "--issue", "missing.md")
     assert (missing.exit_code, missing.stderr) == (1, "fusesearch: cannot read the issue missing.md: No such file or directory\n")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_an_issue_with_a_byte_order_mark_is_read_as_it_says(run, repo, tmp_path, encoding):
+    data = "perimeter(3) returns 9\n".encode(encoding)
+    (tmp_path / "issue.md").write_bytes(data)
+    assert "pkg/shapes.py:6-7  perimeter" in run("localize", "--repo", repo, "--issue", tmp_path / "issue.md").stdout
+    assert "pkg/shapes.py:6-7  perimeter" in run("localize", "--repo", repo, "-", stdin=data).stdout
 
 
 def test_the_issue_is_an_argument_and_the_folder_by_default_the_current_one(run, repo, issue, monkeypatch):
@@ -83,25 +93,25 @@ def test_a_word_that_looks_like_a_file_or_a_number_is_no_text(run, repo, word, s
 def test_json_has_the_shape_scripts_rely_on(run, repo, issue):
     result = run("localize", "--repo", repo, "--issue", "-", "--localizer", "ranker", "--format", "json", stdin=issue.read_text())
     found = json.loads(result.stdout)
-    first = found["modify"][0]
+    first = found["places"][0]["functions"][0]
     assert first | {"path": "pkg/shapes.py", "function": "perimeter", "lines": [6, 7]} == first
-    assert first.keys() == {"path", "function", "lines", "confidence", "reasons"}
-    assert found.keys() == {"outcome", "places", "modify", "related", "trajectory", "confidence"}
-    assert found["outcome"] == "answer"
+    assert first.keys() == {"path", "function", "lines", "signature", "confidence", "reasons"}
+    assert found.keys() == {"schema", "outcome", "places", "related", "cost", "confidence"}
+    assert (found["schema"], found["outcome"]) == (1, "answer")
     assert found["places"][0].keys() == {"path", "confidence", "likely", "reasons", "functions"}
-    assert found["places"][0]["functions"][0]["signature"] == "def perimeter(side):"
-    assert {"turns", "calls", "efficiency", "seconds", "tokens_billed", "stop"} <= found["trajectory"].keys()
+    assert first["signature"] == "def perimeter(side):"
+    assert found["cost"].keys() == {"localizer", "stop", "seconds"}  # what only an episode of a model has is left out
 
 
 def test_no_answer_is_exit_code_3(run, tmp_path, issue):
     (tmp_path / "empty").mkdir()
-    result = run("localize", "--repo", tmp_path / "empty", "--issue", issue)
-    assert result.exit_code == 3
-    assert result.stdout.startswith("No answer: too little to go on")
+    for command in ("localize", "context"):
+        result = run(command, "--repo", tmp_path / "empty", "--issue", issue)
+        assert (result.exit_code, result.stdout[:34]) == (3, "No answer: no code in this folder.")
     as_json = run("localize", "--repo", tmp_path / "empty", "--issue", issue, "--format", "json")
     assert as_json.exit_code == 3
-    assert json.loads(as_json.stdout)["modify"] == []
-    assert json.loads(as_json.stdout)["outcome"] == "too_little"
+    assert json.loads(as_json.stdout)["places"] == []
+    assert json.loads(as_json.stdout)["outcome"] == "no_code"
 
 
 @pytest.mark.parametrize(
@@ -161,10 +171,12 @@ def test_a_model_behind_an_endpoint_searches_with_the_key_of_the_environment(run
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     result = run("localize", "--repo", repo, "--issue", issue, "--model", "m", "--base-url", endpoint.url, "--format", "json")
     found = json.loads(result.stdout)
-    assert found["modify"] == [{"path": "pkg/shapes.py", "function": "perimeter", "lines": [6, 7]}]
-    assert found["related"] == [{"path": "README.md", "function": None, "lines": None}]
-    assert found["trajectory"]["tokens_billed"] > 100
-    assert found["trajectory"]["efficiency"] == 1
+    assert found["places"] == [
+        {"path": "pkg/shapes.py", "functions": [{"path": "pkg/shapes.py", "function": "perimeter", "lines": [6, 7]}]}
+    ]
+    assert found["related"] == [{"path": "README.md", "functions": []}]
+    assert found["cost"]["tokens_billed"] > 100
+    assert found["cost"]["efficiency"] == 1
     assert {headers["Authorization"] for headers in endpoint.headers} == {"Bearer secret"}
 
 
@@ -212,7 +224,7 @@ def test_options_that_do_not_fit_are_usage_errors(run, repo, issue, monkeypatch)
     wrong = [
         f"--model m --checkpoint c --base-url {CLOSED}", "--model m", "--model m --base-url localhost:8000",
         f"--base-url {CLOSED}", "--settings c", "--settings c --checkpoint c", "--localizer nobody", "--tool-format hermes",
-        "--max-new-tokens 100",
+        "--max-new-tokens 100", "--path nowhere", "--localizer bm25 --lang go",
     ]  # fmt: skip
     codes = {options: run("localize", "--repo", repo, "--issue", issue, *options.split()).exit_code for options in wrong}
     assert codes == dict.fromkeys(wrong, 2)
@@ -245,7 +257,7 @@ def test_a_location_that_is_not_there_has_no_lines(repo):
     turn = Turn(text=format_answer(answer))
     episode = Trajectory(instance_id="i", localizer="l", system="s", issue="i", turns=[turn], answer=answer)
     report = Report.of(episode, Repository(repo))
-    assert [location["lines"] for location in report.modify + report.related] == [(2, 3), None, None]
+    assert [one["lines"] for place in report.places + report.related for one in place["functions"]] == [(2, 3), None, None]
     assert "Related context" in report.as_text()
 
 
@@ -268,3 +280,40 @@ def test_the_live_view_shows_each_call_with_its_gain(repo):
     assert "2 found  gain  50%" in text
     assert "\x1b[2J" not in text
     assert "…" in text
+
+
+LONG = "a/very/long/path/that/no/line/may/cut/module.py"
+FUNCTION = {
+    "path": LONG, "function": "one", "lines": [3, 9], "confidence": 0.004, "signature": "def one(first, second, third, fourth):",
+    "reasons": ["its words are", "many more than forty columns can hold"],
+}  # fmt: skip
+PLACE = {"path": LONG, "confidence": 0.61, "likely": False, "reasons": ["because of this"], "functions": [FUNCTION]}
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+@pytest.mark.parametrize("colour", [False, True])
+def test_lines_fit_the_screen_and_begin_with_a_whole_path(width, colour):
+    shown = Report([PLACE], [], {"calls": 0, "tokens_billed": 0, "seconds": 0.1}).as_text(screen=Screen(width, colour))
+    assert ("\x1b[" in shown) is colour
+    lines = [re.sub(r"\x1b\[\d*m", "", line) for line in shown.splitlines()]
+    paths = [line.split()[0] for line in lines if "module.py" in line]
+    assert paths == [LONG, f"{LONG}:3-9"]
+    assert all(len(line) <= width or line.split()[0] in paths for line in lines)
+    assert ("fourth):" in shown, "…" in shown) == (width > 40, width == 40)
+    assert "<1%" in shown
+
+
+def test_no_colour_where_none_is_wanted(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr("sys.stdout", Terminal())
+    monkeypatch.setenv("COLUMNS", "90")
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    assert screen() == Screen(90, True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert screen() == Screen(90, False)
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    assert screen() == PLAIN

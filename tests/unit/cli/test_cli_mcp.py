@@ -1,6 +1,7 @@
 """`mcp`: its options, and its server in this process, asked by the SDK's own client."""
 
 import json
+import threading
 
 import pytest
 from mcp import Client
@@ -8,11 +9,12 @@ from mcp_types import ListRootsResult, Root
 
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_answer, format_calls
+from fusesearch.cli.serving import service
 from fusesearch.cli.serving.service import Service
 from fusesearch.cli.serving.stdio import whole
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Answer, Location
-from fusesearch.localizers.ranker import models
+from fusesearch.localizers.ranker import models, workers
 from fusesearch.localizers.searcher import Searcher, SearchOptions, choose
 from tests.fakes.commands import failed
 
@@ -65,13 +67,22 @@ async def test_the_ranker_lists_as_many_places_as_asked_for(folder):
             await asking.call_tool("localize", {"issue": ISSUE, "top": top}) for top in (3, 1, "", "1")
         ]  # some clients send every argument, and some models write numbers as text
         refused = [await asking.call_tool("localize", {"issue": ISSUE, "top": top}) for top in (0, 101, "three")]
-    assert FOUND.items() <= few.structured_content["modify"][0].items()
+    assert FOUND.items() <= few.structured_content["places"][0]["functions"][0].items()
     assert few.structured_content["folder"] == str(folder)
     assert (folder / few.structured_content["places"][0]["path"]).is_file()
     assert "shapes.py:6-7  perimeter" in text(few)
     assert len(empty.structured_content["places"]) >= len(one.structured_content["places"]) == 1
     assert number.structured_content["places"] == one.structured_content["places"]
     assert all(result.is_error and "top" in text(result) for result in refused)
+
+
+async def test_filters_say_which_files_may_be_named(folder):
+    every = {"path": "", "lang": "python", "since": "", "no_tests": "true"}
+    async with client(folder) as asking:
+        for tool in ("localize", "context"):
+            found, refused = [await asking.call_tool(tool, {"issue": ISSUE, **more}) for more in (every, {"path": "web"})]
+            assert "shapes.py:6-7  perimeter" in text(found)
+            assert (refused.is_error, "path: no file here fits it" in text(refused)) == (True, True)
 
 
 async def test_a_model_searches_tells_its_turns_and_names_related_places_apart(folder):
@@ -82,16 +93,16 @@ async def test_a_model_searches_tells_its_turns_and_names_related_places_apart(f
 
     async with client(folder, SCRIPT) as asking:
         found = (await asking.call_tool("localize", {"issue": ISSUE}, progress_callback=hear)).structured_content
-    assert found["modify"] == [FOUND]
-    assert found["related"] == [{"path": "README.md", "function": None, "lines": None}]
-    assert (found["trajectory"]["turns"], found["trajectory"]["calls"], found["trajectory"]["efficiency"]) == (2, 2, 1.0)
+    assert found["places"][0]["functions"] == [FOUND]
+    assert found["related"] == [{"path": "README.md", "functions": []}]
+    assert (found["cost"]["turns"], found["cost"]["calls"], found["cost"]["efficiency"]) == (2, 2, 1.0)
     assert told == [(1, "turn 1: 2 calls"), (2, "turn 2: the answer")]
 
 
 async def test_an_episode_without_an_answer_is_a_result_that_says_so(folder):
     async with client(folder, ["I do not know."]) as asking:
         result = await asking.call_tool("localize", {"issue": ISSUE})
-    assert (result.is_error, result.structured_content["modify"]) == (False, [])
+    assert (result.is_error, result.structured_content["places"]) == (False, [])
     assert text(result).startswith("No answer: ")
 
 
@@ -116,6 +127,29 @@ async def test_context_returns_what_to_read_within_its_budget(folder):
     assert (little.is_error, text(little)[:33]) == (False, "No answer: too little to go on, n")
     assert refused.is_error
     assert "100" in text(refused)
+
+
+async def test_a_first_index_tells_its_progress_and_an_answer_that_cannot_wait_says_what_is_missing(folder, monkeypatch):
+    go_on, told, real = threading.Event(), [], workers.analyse
+    monkeypatch.setattr(workers, "analyse", lambda path, text: ("slow" in path and go_on.wait(60)) or real(path, text))
+    monkeypatch.setattr(service, "PATIENCE", 2)
+    (folder / "slow.py").write_text("def slow():\n    pass\n")
+
+    async def hear(*news):
+        told.append(news)
+
+    async with client(folder) as asking:
+        for tool in ("localize", "context"):
+            result = await asking.call_tool(tool, {"issue": ISSUE}, progress_callback=hear)
+            said = {**(result.structured_content or {}), **(result.meta or {})}
+            assert said["unindexed"] == {"files": 1, "of": 2, "folders": ["slow.py"]}
+            assert "perimeter" in result.content[0].text
+            assert "1 of 2 files are not yet indexed: slow.py. Indexing goes on" in result.content[-1].text
+        assert told == [(1, 2, "indexing: 1 of 2 files")] * 2
+        go_on.set()
+        result = await asking.call_tool("localize", {"issue": "slow() in slow.py fails"})
+    assert result.structured_content["places"][0]["path"] == "slow.py"
+    assert "unindexed" not in result.structured_content
 
 
 async def test_a_call_that_cannot_be_is_an_error_that_teaches(folder, tmp_path, monkeypatch):

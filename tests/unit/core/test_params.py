@@ -1,12 +1,17 @@
 """Params that mean nothing are refused when they are read."""
 
 import math
+from pathlib import Path
 
 import pytest
+from dvc.utils.serialize import load_yaml
 
-from fusesearch.core.config import Params, load_params, overlay, parse_params
+from fusesearch.core.config import Params, load_params, overlay, parse_params, read_mapping
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.overrides import flat_params, override
+from fusesearch.evaluation.grid import load_grid
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_a_drawn_range_starts_at_one_or_above_and_may_be_one_number_twice():
@@ -21,6 +26,32 @@ def test_an_empty_file_is_refused(tmp_path):
     (tmp_path / "params.yaml").write_text("")
     with pytest.raises(ConfigError, match="is empty"):
         load_params(tmp_path / "params.yaml")
+
+
+@pytest.mark.parametrize("load", [load_params, load_grid, read_mapping])
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("seed: 1\ngrpo: {}\nseed: 7\n", 'line 3: found duplicate key "seed"'),
+        ("grpo:\n  alpha: 1\n  alpha: 2\n", 'line 3: found duplicate key "alpha"'),
+        ("mine: {since: 2024-99-99}\n", "month must be in"), ("seed: [\n", "line 2: expected the node content"),
+        ("seed: " + "[" * 5000, "recursion"), ("seed: !!bool maybe\n", "'maybe'"),
+    ],
+)  # fmt: skip
+def test_a_key_that_stands_twice_and_what_is_no_yaml_is_one_line(load, text, fault, tmp_path):
+    path = tmp_path / "file.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"^[^\n]*file\.yaml is not valid YAML: [^\n]*$") as refused:
+        load(path)
+    assert fault in str(refused.value)
+
+
+def test_dvc_records_the_values_that_a_file_is_read_as(tmp_path):
+    odd = tmp_path / "odd.yaml"
+    odd.write_text("a: 010\nb: 1:30\nc: yes\nd: 1e-5\ne: 5E-05\nf: 0o17\ng: on\nh: 1_000\ni: '010'\nj: 12e3\nl: [no, 0b1]\n")
+    for path in [odd, ROOT / "params.yaml", *ROOT.glob("experiments/profiles/*.yaml"), *ROOT.glob("experiments/*/*.yaml")]:
+        assert read_mapping(path) == load_yaml(path), path
+    assert read_mapping(odd) | {"c": "yes", "a": 10, "d": 1e-5, "b": "1:30"} == read_mapping(odd)
 
 
 def test_a_preset_in_an_override_sets_the_values_that_the_override_leaves_out():
@@ -80,5 +111,5 @@ def test_values_that_cannot_be_or_exclude_each_other_are_rejected(changes, fault
         parse_params(changes)
 
 
-def test_a_micro_batch_larger_than_a_step_is_cut_to_it() -> None:
+def test_a_micro_batch_larger_than_a_step_is_cut_to_it():
     assert parse_params({"grpo": {"prompts_per_step": 1, "group": 4, "micro_batch": 16}}).grpo.micro_batch == 16

@@ -145,7 +145,13 @@ RENAMED = "diff --git a/n.py b/m.py\nsimilarity index 50%\nrename from n.py\nren
 CHANGED = "@@ -1,2 +1,3 @@\n def f():\n-    pass\n+    return 1\n+def g(): pass\n"
 COPIED = "diff --git a/n.py b/m.py\nsimilarity index 50%\ncopy from n.py\ncopy to m.py\n"
 SIDES = "--- a/n.py\n+++ b/m.py\n"
-FILES = {"n.py": "def f():\n    pass\n", "caf\u00e9 x.py": "def f():\n    pass\n", "logo.png": "\ufffd", "a b": ""}
+FILES = {
+    "n.py": "def f():\n    pass\n",
+    "caf\u00e9 x.py": "def f():\n    pass\n",
+    "logo.png": "\ufffd",
+    "a b": "",
+    ".gitmodules": "  path = lib\n",
+}
 
 
 @pytest.mark.parametrize(
@@ -165,7 +171,7 @@ FILES = {"n.py": "def f():\n    pass\n", "caf\u00e9 x.py": "def f():\n    pass\n
         (COPIED + SIDES + CHANGED, Truth(added_files=["m.py"], added_functions=["m.py::f", "m.py::g"])),
         (LOGO + "Binary files a/logo.png and b/logo.png differ\n", Truth(files=["logo.png"])),
         (LOGO + "GIT binary patch\nliteral 1\nIcmZPo000310RR91\n\nliteral 0\nHcmV?d00001\n\n", Truth(files=["logo.png"])),
-        (SUB + "@@ -1 +1 @@\n-Subproject commit 111\n+Subproject commit 222\n", Truth(files=["sub"])),
+        (SUB + "@@ -1 +1 @@\n-Subproject commit 111\n+Subproject commit 222\n", Truth(submodules=["sub"])),
         (
             'diff --git "a/caf\\303\\251 x.py" "b/caf\\303\\251 x.py"\n--- "a/caf\\303\\251 x.py"\n+++ "b/caf\\303\\251 x.py"\n'
             "@@ -1,2 +1,2 @@\n def f():\n-    pass\n+    return 2\n",
@@ -183,6 +189,58 @@ FILES = {"n.py": "def f():\n    pass\n", "caf\u00e9 x.py": "def f():\n    pass\n
 )  # fmt: skip
 def test_files_can_be_added_deleted_renamed_copied_binary_or_oddly_named(patch, expected):
     assert truth_from_patch(patch, FILES.get) == expected
+
+
+GITLINK = "diff --git a/{0} b/{0}\n{1} mode 160000\n--- {2}\n+++ {3}\n@@ {4} @@\n{5}Subproject commit 111\n"
+FIRST = "diff --git a/n.py b/n.py\n--- a/n.py\n+++ b/n.py\n@@ -1,2 +1,4 @@\n+import os\n+\n def f():\n     pass\n"
+SECOND = "diff --git a/n.py b/n.py\n--- a/n.py\n+++ b/n.py\n@@ -2,3 +2,3 @@\n \n def f():\n-    pass\n+    return 2\n"
+
+
+def linked(*marks: str) -> str:
+    """Parts of a patch about the link n.py: ``-`` removes it, ``+`` adds it."""
+    sides = {"-": ("deleted file", "a/n.py", "/dev/null", "-1 +0,0"), "+": ("new file", "/dev/null", "b/n.py", "-0,0 +1")}
+    return "".join(
+        HEAD + f"{what} mode 120000\n--- {old}\n+++ {new}\n@@ {counts} @@\n{mark}b.py\n\\ No newline at end of file\n"
+        for mark, (what, old, new, counts) in ((mark, sides[mark]) for mark in marks)
+    )
+
+
+@pytest.mark.parametrize(
+    ("patch", "expected"),
+    [
+        (RENAMED.replace("n.py", "lib").replace("m.py", "vendor/lib"), Truth(submodules=["lib", "vendor/lib"])),
+        (RENAMED.replace("n.py", "bil"), "bil does not exist"),
+        (FIRST + FIRST.replace("1,2 +1,4", "1,4 +1,2").replace("+import os\n+\n", "-import os\n-\n"), Truth()),
+        (linked("-") + ADDED, Truth(files=["n.py"], added_functions=["n.py::f"])),
+        (DELETED + linked("+"), Truth(files=["n.py"], functions=["n.py::f"], lines={"n.py": [(1, 2)]})),
+        (DELETED + ADDED, Truth(files=["n.py"], functions=["n.py::f"], lines={"n.py": [(1, 2)]})),
+        (
+            DELETED + GITLINK.format("n.py", "new file", "/dev/null", "b/n.py", "-0,0 +1", "+"),
+            Truth(files=["n.py"], functions=["n.py::f"], lines={"n.py": [(1, 2)]}, submodules=["n.py"]),
+        ),
+        (
+            GITLINK.format("lib", "deleted file", "a/lib", "/dev/null", "-1 +0,0", "-") + ADDED.replace("n.py", "lib/n.py"),
+            Truth(added_files=["lib/n.py"], added_functions=["lib/n.py::f"], submodules=["lib"]),
+        ),
+        (RENAMED + ADDED, Truth(files=["n.py"], added_functions=["n.py::f"])),
+        (FIRST + SECOND, Truth(files=["n.py"], functions=["n.py::f"], lines={"n.py": [(2, 2)]})),
+        (ADDED.replace("n.py", "o.py") + FIRST.replace("n.py", "o.py"), Truth(added_files=["o.py"], added_functions=["o.py::f"])),
+        (RENAMED + FIRST.replace("n.py", "m.py"), Truth(files=["n.py"])),
+        (
+            "--- n.py.orig\n+++ n.py\n@@ -2 +2 @@\n-    pass\n+    1\n",
+            Truth(files=["n.py"], functions=["n.py::f"], lines={"n.py": [(2, 2)]}),
+        ),
+        (DELETED.replace("-1,2", "-1").replace("-    pass\n", ""), "it deletes n.py, but not all its lines"),
+        (ADDED.replace("n.py", "o.py") * 2, "o.py, which exists"),
+        (COPIED.replace("m.py", "logo.png"), "adds logo.png, which exists already"), (DELETED + FIRST, "n.py does not exist"),
+    ],
+)  # fmt: skip
+def test_parts_about_one_path_apply_in_the_order_that_git_gives_them(patch, expected):
+    if isinstance(expected, str):
+        with pytest.raises(DataError, match=expected):
+            truth_from_patch(patch, FILES.get)
+    else:
+        assert truth_from_patch(patch, FILES.get) == expected
 
 
 def test_line_ends_of_windows_and_bytes_that_are_not_utf8_may_differ_between_patch_and_file():

@@ -1,8 +1,8 @@
 """Crawl one repository, a few pages at a time, and keep its state between runs.
 
-Merged pull requests (and in :mod:`fusesearch.data.sources.github.asked` questions) are read from the last updated one backwards.
-``watermark`` is the time up to which all have been read; the next crawl ends there, so that it costs only what is new. Rows are
-written before the cursor moves: a killed run reads its last pages again and finds those rows.
+Merged pull requests are read from the last updated one backwards. ``watermark`` is the time up to which all have been
+read; the next crawl ends there, so that it costs only what is new. Rows are written before the cursor moves: a killed run reads
+its last pages again and finds those rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fusesearch.data.sources.github import queries
 from fusesearch.data.sources.github.client import Api
 from fusesearch.data.sources.github.failures import Gone
 from fusesearch.data.sources.github.pairing import pair
-from fusesearch.data.sources.github.parsing import MAX_FILES, parse_pull
+from fusesearch.data.sources.github.parsing import MAX_FILES, Pull, parse_pull
 from fusesearch.data.sources.github.selection import Facts
 from fusesearch.search.clones import Clone
 
@@ -100,7 +100,7 @@ class RepositoryState:
 
 
 def number_of(instance: Instance) -> int:
-    """The number of the pull request, issue or discussion that a row comes from."""
+    """The number of the pull request that a row comes from."""
     return int(instance.instance_id.rpartition("-")[2])
 
 
@@ -108,7 +108,7 @@ def number_of(instance: Instance) -> int:
 class Chunk:
     """Some pages: candidates, reasons against the others, and the cursor of the next page."""
 
-    wanted: list[Any] = field(default_factory=list)
+    wanted: list[Pull] = field(default_factory=list)
     reasons: dict[int, str] = field(default_factory=dict)
     cursor: str | None = None
     newest: datetime | None = None
@@ -128,31 +128,6 @@ class Crawl:
     page: int = queries.PAGE
     since: date | None = None
 
-    listing = "pulls"
-    connection = "pullRequests"
-    query = queries.PULLS
-    connections = 3  # of each node
-    prefix = ""
-
-    def parse(self, node: Any) -> Any:
-        """What a node says, with ``number`` and ``updated``; None if an essential field is missing."""
-        return parse_pull(node, self.facts.repo)
-
-    def screen(self, row: Any, since: datetime | None) -> str | None:
-        """Why to drop a parsed node at first sight, or None."""
-        tests = {
-            "before_since": since is not None and row.merged < since,
-            "no_issue": not row.issue_ids and not row.links,
-            "no_merge_commit": not row.merge,
-            "no_files": row.changed_files == 0,
-            "many_files": row.changed_files > MAX_FILES,
-        }
-        return next((reason for reason, holds in tests.items() if holds), None)
-
-    def pair(self, wanted: list[Any], reasons: dict[int, str]) -> list[Instance]:
-        """The rows of candidates; ``reasons`` gets those against the others, by number."""
-        return pair(self.api, self.facts, wanted, self.open_clone, self.config.comments, reasons)
-
     def run(self, seen: Seen, stopping: Callable[[], bool]) -> None:
         """Read what is new. Ends after a chunk if ``stopping()`` is true.
 
@@ -168,7 +143,7 @@ class Crawl:
                 self._take(chunk, self._page(chunk))
                 if chunk.last or len(chunk.wanted) >= queries.DETAILS:
                     break
-            rows = self.pair(chunk.wanted, chunk.reasons)
+            rows = pair(self.api, self.facts, chunk.wanted, self.open_clone, self.config.comments, chunk.reasons)
             for row in rows:
                 self.state.pairs.append(row)
             progress.drop(chunk.reasons, map(number_of, rows))
@@ -177,14 +152,13 @@ class Crawl:
             seen(total)
 
     def _begin(self) -> bool:
-        """Begin a crawl; False if nothing changed since the last one, which REST says for no points where it lists the rows."""
-        progress, etag = self.state.progress, None
-        if self.listing:
-            path = f"/repos/{self.facts.repo}/{self.listing}?state=closed&sort=updated&direction=desc&per_page=1"
-            known = progress.etag if progress.watermark else None
-            etag = self.api.etag(path, known)
-            if etag is not None and etag == known:
-                return False
+        """Begin a crawl; False if nothing changed since the last one, which REST says for no points."""
+        progress = self.state.progress
+        path = f"/repos/{self.facts.repo}/pulls?state=closed&sort=updated&direction=desc&per_page=1"
+        known = progress.etag if progress.watermark else None
+        etag = self.api.etag(path, known)
+        if etag is not None and etag == known:
+            return False
         progress.crawling, progress.cursor, progress.next_watermark, progress.next_etag = True, None, None, etag
         self.page = queries.FIRST_LOOK if progress.watermark else queries.PAGE
         self.state.save()
@@ -192,32 +166,32 @@ class Crawl:
 
     def _page(self, chunk: Chunk) -> dict[str, Any]:
         owner, _, name = self.facts.repo.partition("/")
-        cost = queries.page_cost(self.connections, self.page)
+        cost = queries.page_cost(queries.PULL_CONNECTIONS, self.page)
         variables = {"owner": owner, "name": name, "first": self.page, "after": chunk.cursor}
         try:
-            data = self.api.graphql(self.query, variables, cost)
+            data = self.api.graphql(queries.PULLS, variables, cost)
         except DataError:
             if chunk.cursor is None:
                 raise
-            data = self.api.graphql(self.query, variables | {"after": None}, cost)
+            data = self.api.graphql(queries.PULLS, variables | {"after": None}, cost)
         repository = data.get("repository")
         if not isinstance(repository, dict):
             raise Gone("the repository is gone, or the token may not see it")
         self.page = queries.PAGE
-        return repository.get(self.connection) or {}
+        return repository.get("pullRequests") or {}
 
     def _take(self, chunk: Chunk, page: dict[str, Any]) -> None:
         since = datetime.combine(self.since, time.min, UTC) if self.since else None
         until = max(filter(None, (moment(self.state.progress.watermark), since)), default=None)
-        for row in filter(None, map(self.parse, page.get("nodes") or [])):
+        for row in filter(None, (parse_pull(node, self.facts.repo) for node in page.get("nodes") or [])):
             chunk.newest = max(chunk.newest or row.updated, row.updated)
             if until is not None and row.updated < until:
                 chunk.last = True
                 break
             chunk.seen += 1
-            if f"{flat_name(self.facts.repo)}-{self.prefix}{row.number}" in self.state.pairs:
+            if f"{flat_name(self.facts.repo)}-{row.number}" in self.state.pairs:
                 continue
-            reason = self.screen(row, since)
+            reason = _unwanted(row, since)
             if reason:
                 chunk.reasons[row.number] = reason
             else:
@@ -237,3 +211,15 @@ class Crawl:
             progress.watermark, progress.etag = progress.next_watermark or progress.watermark or EPOCH, progress.next_etag
             progress.crawling, progress.cursor, progress.next_watermark, progress.next_etag = False, None, None, None
         self.state.save()
+
+
+def _unwanted(row: Pull, since: datetime | None) -> str | None:
+    """Why to drop a pull request at first sight, or None."""
+    tests = {
+        "before_since": since is not None and row.merged < since,
+        "no_issue": not row.issue_ids and not row.links,
+        "no_merge_commit": not row.merge,
+        "no_files": row.changed_files == 0,
+        "many_files": row.changed_files > MAX_FILES,
+    }
+    return next((reason for reason, holds in tests.items() if holds), None)

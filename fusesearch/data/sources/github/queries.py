@@ -23,10 +23,12 @@ LOOKUPS = 40
 
 _LIMIT = "rateLimit { cost }"
 
-_REPOSITORY, _ISSUE, PULLS, ISSUES, DISCUSSIONS = (
-    read_text(Path(__file__).with_name(f"{name}.graphql")) for name in ("repository", "issue", "pulls", "issues", "discussions")
+_REPOSITORY, _ISSUE, PULLS, SEARCH = (
+    read_text(Path(__file__).with_name(f"{name}.graphql")) for name in ("repository", "issue", "pulls", "search")
 )
-SEARCH = read_text(Path(__file__).with_name("search.graphql")) + _REPOSITORY
+SEARCH += _REPOSITORY
+PULL_CONNECTIONS = 3
+"""Connections of each pull request in ``PULLS``."""
 
 
 def page_cost(connections: int, first: int = PAGE) -> int:

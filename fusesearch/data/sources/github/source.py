@@ -23,7 +23,6 @@ from fusesearch.core.storage import Progress, read_json, write_json
 from fusesearch.core.text import flat_name
 from fusesearch.data.sources.base import TRIES, Mined
 from fusesearch.data.sources.github import client, queries
-from fusesearch.data.sources.github.asked import ASKED_DROPS, DiscussionCrawl, IssueCrawl
 from fusesearch.data.sources.github.client import Api, Wait, api_of, countdown
 from fusesearch.data.sources.github.crawling import Crawl, RepositoryState
 from fusesearch.data.sources.github.failures import Gone, Stopped
@@ -32,8 +31,6 @@ from fusesearch.data.sources.github.selection import Facts, Selection, select
 from fusesearch.search.clones import Clone, address_on_github, open_clone
 
 Announce = Callable[[str], None]
-States = dict[type[Crawl], RepositoryState]
-"""The state of one repository for each of the streams that it is read for."""
 
 
 @dataclass
@@ -66,7 +63,7 @@ class GitHub:
         Raises :class:`DataError` if no pair was found, :class:`InfrastructureError` if GitHub cannot be reached.
         """
         selection = self._selection()
-        states = {facts.repo: self._states(facts.repo) for facts in selection.repositories}
+        states = {facts.repo: self._state(facts.repo) for facts in selection.repositories}
         self.announce(self.forecast(selection, states))
         self._crawl_all(selection.repositories, states, progress)
         self._publish(selection.repositories, states, repos_dir)
@@ -80,16 +77,14 @@ class GitHub:
             self.announce(
                 f"{self._message or 'some repositories could not be read'}: all rows are kept, and the next run continues there"
             )
-        streams = (state for facts in selection.repositories for state in states[facts.repo].values())
-        return Mined((row for state in streams for row in state.instances()), table)
+        return Mined((row for facts in selection.repositories for row in states[facts.repo].instances()), table)
 
-    def forecast(self, selection: Selection, states: dict[str, States]) -> str:
+    def forecast(self, selection: Selection, states: dict[str, RepositoryState]) -> str:
         """What the run will cost: pages of unread repositories, one request for each other one, and texts of issues."""
-        fresh = [facts for facts in selection.repositories if states[facts.repo][Crawl].progress.watermark is None]
+        fresh = [facts for facts in selection.repositories if states[facts.repo].progress.watermark is None]
         pulls = sum(facts.pulls for facts in fresh)
-        points = sum(_pages(facts.pulls) * queries.page_cost(Crawl.connections) for facts in fresh) + len(states) - len(fresh)
-        if self.config.questions:
-            points += sum(_pages(facts.issues) * queries.page_cost(IssueCrawl.connections) for facts in fresh) + len(states)
+        pages = sum(-(-facts.pulls // queries.PAGE) or 1 for facts in fresh)
+        points = pages * queries.page_cost(queries.PULL_CONNECTIONS) + len(states) - len(fresh)
         most = points + sum(-(-facts.pulls // queries.DETAILS) for facts in fresh)
         return (
             f"GitHub: {len(states):,} repositories, {pulls:,} merged pull requests to read, {len(selection.skipped):,} "
@@ -115,21 +110,18 @@ class GitHub:
         write_json(path, {"repositories": [asdict(facts) for facts in selection.repositories], "skipped": selection.skipped})
         return selection
 
-    def _states(self, repo: str) -> States:
+    def _state(self, repo: str) -> RepositoryState:
         options = {
             "since": self.since.isoformat() if self.since else None,
             "comments": self.config.comments,
             "clone_url": address_on_github("{repo}"),
         }
-        folders: dict[type[Crawl], str] = {Crawl: "repositories"}
-        if self.config.questions:
-            folders |= {IssueCrawl: "issues", DiscussionCrawl: "discussions"}
-        return {stream: RepositoryState(self._root / folder, repo, options) for stream, folder in folders.items()}
+        return RepositoryState(self._root / "repositories", repo, options)
 
     def _clone(self, repo: str) -> AbstractContextManager[Clone]:
         return open_clone(address_on_github(repo), self._root, TRIES)
 
-    def _crawl_all(self, chosen: list[Facts], states: dict[str, States], progress: Progress) -> None:
+    def _crawl_all(self, chosen: list[Facts], states: dict[str, RepositoryState], progress: Progress) -> None:
         total, lock = sum(facts.pulls for facts in chosen), threading.Lock()
         looked_at: Counter[str] = Counter()
 
@@ -148,18 +140,17 @@ class GitHub:
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
 
-    def _crawl(self, facts: Facts, states: States, seen: Callable[[int], None]) -> None:
+    def _crawl(self, facts: Facts, state: RepositoryState, seen: Callable[[int], None]) -> None:
         if self._stopping.is_set():
             return
         try:
-            for stream, state in states.items():
-                with state:
-                    crawl = stream(self.api, self.config, facts, state, partial(self._clone, facts.repo), since=self.since)
-                    before = len(state.pairs)
-                    try:
-                        crawl.run(seen if stream is Crawl else lambda count: None, self._stopping.is_set)
-                    finally:
-                        self._new[facts.repo] += len(state.pairs) - before
+            with state:
+                crawl = Crawl(self.api, self.config, facts, state, partial(self._clone, facts.repo), since=self.since)
+                before = len(state.pairs)
+                try:
+                    crawl.run(seen, self._stopping.is_set)
+                finally:
+                    self._new[facts.repo] += len(state.pairs) - before
         except Stopped as stopped:
             self._message = str(stopped)
             self._stopping.set()
@@ -168,11 +159,11 @@ class GitHub:
                 raise
             self._skipped[facts.repo] = str(error)
 
-    def _publish(self, chosen: list[Facts], states: dict[str, States], repos_dir: Path) -> None:
+    def _publish(self, chosen: list[Facts], states: dict[str, RepositoryState], repos_dir: Path) -> None:
         repos_dir.mkdir(parents=True, exist_ok=True)
 
         def publish(facts: Facts) -> None:
-            commits = {instance.base_commit for state in states[facts.repo].values() for instance in state.instances()}
+            commits = {instance.base_commit for instance in states[facts.repo].instances()}
             if commits:
                 with self._clone(facts.repo) as clone:
                     clone.publish(repos_dir / f"{flat_name(facts.repo)}.git", commits)
@@ -180,29 +171,23 @@ class GitHub:
         with ThreadPoolExecutor(self.workers, thread_name_prefix="publish") as pool:
             list(pool.map(publish, chosen))
 
-    def _table(self, selection: Selection, states: dict[str, States]) -> dict[str, Any]:
+    def _table(self, selection: Selection, states: dict[str, RepositoryState]) -> dict[str, Any]:
         rows = []
         dropped: Counter[str] = Counter()
         for facts in selection.repositories:
-            streams = [*states[facts.repo].values()]
-            progress = [state.progress for state in streams]
-            for reason, numbers in (drop for row in progress for drop in row.drops.items()):
-                dropped[reason] += len(set(numbers))
+            state = states[facts.repo]
+            progress = state.progress
+            dropped.update({reason: len(set(numbers)) for reason, numbers in progress.drops.items()})
             rows.append({
-                "repo": facts.repo, "pairs": sum(len(state.instances()) for state in streams), "new": self._new[facts.repo],
-                "looked_at": sum(row.seen for row in progress),
-                "complete": all(not row.crawling and row.watermark is not None for row in progress),
+                "repo": facts.repo, "pairs": len(state.instances()), "new": self._new[facts.repo],
+                "looked_at": progress.seen, "complete": not progress.crawling and progress.watermark is not None,
                 "stars": facts.stars, "licence": facts.licence, "language": facts.language,
             })  # fmt: skip
         return {
             "repositories": rows,
-            "dropped": {reason: dropped[reason] for reason in (*DROPS, *(ASKED_DROPS if self.config.questions else ()))},
+            "dropped": {reason: dropped[reason] for reason in DROPS},
             "skipped": {**selection.skipped, **self._skipped},
             "spent": self.api.spent.as_dict(),
             "complete": all(row["complete"] for row in rows) and not self._skipped,
             "message": self._message,
         }
-
-
-def _pages(pulls: int) -> int:
-    return -(-pulls // queries.PAGE) or 1

@@ -62,15 +62,16 @@ def test_a_file_that_is_not_a_benchmark_is_one_clear_line_and_so_are_params_with
             Benchmark(config, tmp_path).mine(tmp_path / "repos", lambda done, total: None)
 
 
-def test_repositories_are_cloned_with_their_base_commits(tmp_path, remote, monkeypatch):
+def test_repositories_are_cloned_with_their_base_commits_and_a_question_keeps_its_reference(tmp_path, remote, monkeypatch):
     monkeypatch.setattr("fusesearch.search.clones.PAUSE_SECONDS", 0.0)
     address, commit = remote
     monkeypatch.setenv("GITHUB_SERVER_URL", address)
     others = [ROW | {"instance_id": name, "repo": repo} for name, repo in (("b", "o/gone"), ("c", "../x"))]
-    rows = [ROW | {"base_commit": commit}, *others]
+    truth = {"expected": {"family": "open", "kind": "text", "values": ["Because."]}}
+    rows = [ROW | {"base_commit": commit, "truth": truth, "patch": ""}, *others]
     path = write(tmp_path / "set.jsonl", rows)
     mined = Benchmark(BenchmarkSource(files=[path]), tmp_path / "state").mine(tmp_path / "repos", lambda a, b: None)
-    assert [row.instance_id for row in mined.instances] == ["o__r-1"]
+    assert [(row.instance_id, row.truth.expected.values) for row in mined.instances] == [("o__r-1", ["Because."])]
     assert set(mined.table["skipped"]) == {"o/gone", "../x"}
     assert mined.table["dropped"] == {"no_clone": 2}
     assert git(tmp_path / "repos" / "o__r.git", "show", f"{commit}:a.py") == "x = 1"

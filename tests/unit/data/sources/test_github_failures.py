@@ -13,7 +13,7 @@ from fusesearch.data.sources.github import client, queries
 from fusesearch.data.sources.github.client import Api
 from fusesearch.data.sources.github.failures import Gone, Stopped
 from fusesearch.data.sources.github.selection import PRESETS, Facts, effective, search_text, unfit
-from tests.fakes.github_server.schema import SCHEMA, cost, document_of
+from tests.fakes.github_server.server import SCHEMA, cost
 from tests.fakes.local_server import LocalServer, by
 
 ROOT = Path(__file__).parents[4]
@@ -174,10 +174,10 @@ def test_an_app_needs_all_three_variables(monkeypatch, tmp_path):
     ],
 )
 def test_queries_are_githubs_and_cost_what_is_said(query, variables, points):
-    from graphql import validate
+    from graphql import parse, validate
 
     assert (queries.page_cost(3), queries.page_cost(3, queries.FIRST_LOOK)) == (3, 1)  # a hundred; a night's look
-    document = document_of(query)
+    document = parse(query)
     assert validate(SCHEMA, document) == []
     priced, nodes = cost(document, variables)
     assert priced == points

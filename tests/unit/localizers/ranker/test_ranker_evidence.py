@@ -208,7 +208,7 @@ def test_what_the_function_of_the_last_frame_calls_is_a_candidate(tmp_path: Path
     assert [file.candidate.path for file in found.files[:2]] == ["pkg/store.py", "pkg/rows.py"]
     (callee,) = [one for one in found.functions if one.candidate.entity == "pkg/rows.py::prepare_rows"]
     assert callee.candidate.columns["frame_callee"] == 1
-    assert (1.0, "called by `save`") in callee.candidate.reasons
+    assert (1.0, "caller", "save", "") in callee.candidate.reasons
 
 
 NOISE = """\
@@ -262,3 +262,39 @@ def test_what_is_built_or_installed_comes_last_unless_the_issue_names_its_path(t
         tree, issue = {own: ADAPTER, copy: ADAPTER + ADAPTER.replace("send", "again")}, "upload of a large request fails"
     assert first_file(tmp_path / "a", issue, tree) == own
     assert first_file(tmp_path / "b", f"{issue}\n\nSee {copy}:1", tree) == copy
+
+
+SCRIPTS = {
+    "src/waage.py": "class Waage:\n    def größe_prüfen(self, wert):\n        pass\n\n    def überlauf(self):\n        pass\n",
+    "src/kago.py": "def 合計計算(品目):\n    pass\n\n\ndef 合計(品目):\n    pass\n\n\ndef total_price(a):\n    pass\n",
+    "src/Zähler.java": "class Zähler {\n  int alsÜbersicht(int a) {\n  }\n  int другое(int a) {\n  }\n}\n",
+    "src/other.py": "def unrelated(a):\n    pass\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("issue", "function"),
+    [
+        ("größe_prüfen returns True for 4", "src/waage.py::Waage.größe_prüfen"),
+        ("gro\u0308\u00dfe_pru\u0308fen returns True", "src/waage.py::Waage.größe_prüfen"),  # decomposed, as macOS writes it
+        ("Falsch\n\nDie Methode `Waage.überlauf` wird nie gerufen", "src/waage.py::Waage.überlauf"),
+        ("alsUebersicht and alsÜbersicht are wrong", "src/Zähler.java::Zähler.alsÜbersicht"),
+        ("другое(3) is wrong", "src/Zähler.java::Zähler.другое"),
+        ("合計計算の結果が間違っている", "src/kago.py::合計計算"),
+        ("购物车的total_price方法返回错误", "src/kago.py::total_price"),
+        ("".join(chr(ord(letter) + 0xFEE0) for letter in "total_price"), "src/kago.py::total_price"),  # full-width
+    ],
+)
+def test_names_in_any_script_are_found_in_issue_and_code(tmp_path: Path, issue: str, function: str):
+    found = ranking_of(issue, Repository(write(tmp_path / "r", SCRIPTS)), tmp_path / "cache")
+    assert [one.candidate.entity for one in found.functions if one.candidate.columns.get("named_unique")] == [function]
+    assert found.files[0].candidate.path == function.partition("::")[0]
+
+
+@pytest.mark.parametrize("place", [0.0, 0.3, 0.5, 0.8, 1.0])
+def test_a_text_of_megabytes_keeps_its_trace_and_error_wherever_they_stand(place: float):
+    log = [f"12:{number % 60:02}:07 ERROR worker.py:{number} cannot reach node {number % 7}" for number in range(20_000)]
+    start = round(place * len(log))
+    evidence = draw_evidence("\n".join(["It stops", *log[:start], *TRACEBACK.split("\n"), *log[start:]]))
+    assert {"save", "write"} <= {frame.name for frame in evidence.frames}
+    assert "t:cannot write twice" in evidence.literals
