@@ -1,5 +1,4 @@
-# Commands of the project; `make` lists them. Everything runs in .venv, made from requirements.lock. Trials are in tests/trials, measurements
-# on a GPU in experiments/benchmarks.
+# Commands of the project; `make` lists them. Everything runs in .venv, made from requirements.lock. Trials are in tests/trials.
 SHELL := /bin/bash
 # the first of these that runs and is 3.11 or 3.12
 PYTHON ?= $(shell for p in python3.11 python3.12 python3; do \
@@ -34,8 +33,8 @@ $(STAMP): pyproject.toml requirements.lock
 test: env ## tests, all but the slow and rare; those of the whole pipeline build on each other and take one process
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder tests/end_to_end tests/integration tests/unit
 
-test-all: env ## all tests that need no GPU (Ray, kills, the dashboard in a real browser, ...): before a release
-	HYPOTHESIS_PROFILE=many $(BIN)/pytest -n auto --dist loadfile -m "not gpu" tests/unit tests/integration tests/browser
+test-all: env ## all tests that need no GPU (Ray, kills, ...): before a release
+	HYPOTHESIS_PROFILE=many $(BIN)/pytest -n auto --dist loadfile -m "not gpu" tests/unit tests/integration
 	HYPOTHESIS_PROFILE=many $(BIN)/pytest -n 0 -m "not gpu" tests/end_to_end
 
 fast: env ## tests of seconds only: while working

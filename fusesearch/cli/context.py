@@ -55,7 +55,9 @@ def context(
     with indexing(quiet=format is Format.json) as progress:
         found = context_of(given if named else issue_given(given)[1], repository, tokens, on_progress=progress)
     if format is Format.json:
-        print_json(report.context_json(found))
+        print_json(report.context_json(found) | progress.fields())
     else:
         typer.echo(report.context_text(found, repository))
+        for note in progress.notes():
+            typer.echo(f"fusesearch: {note}", err=True)
     raise typer.Exit(0 if found.excerpts else NO_ANSWER)

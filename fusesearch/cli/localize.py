@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -18,6 +19,7 @@ from fusesearch.core.errors import DataError
 if TYPE_CHECKING:
     from fusesearch.cli.report import Report
     from fusesearch.core.schema import Instance, Trajectory
+    from fusesearch.localizers.ranker.building import Progress
     from fusesearch.localizers.searcher import Searcher
     from fusesearch.search.repository import Repository
 
@@ -58,8 +60,11 @@ def localize(
     filters = {name: search.pop(name) for name in FILTERS}
     given, quiet = given_once(text, issue), format is Format.json
     if save is None and not any(search.values()):
-        repository = within(Repository(repo), **filters)
-        found = _ranked(issue_given(given)[1], repository, top, quiet=quiet)
+        from fusesearch.cli.progress import indexing
+
+        repository, problem = within(Repository(repo), **filters), issue_given(given)[1]
+        with indexing(quiet=quiet) as progress:
+            found = ranked(problem, repository, top, progress)
     else:
         from fusesearch.cli import report
         from fusesearch.localizers.searcher import SearchOptions, choose, instance_of
@@ -79,11 +84,10 @@ def localize(
     raise typer.Exit(0 if found.places else NO_ANSWER)
 
 
-def _ranked(issue: str, repository: Repository, top: int | None, *, quiet: bool) -> Report:
+def ranked(issue: str, repository: Repository, top: int | None, progress: Progress) -> Report:
     """The answer that an episode of the ranker gives, without the episode, whose imports take as long again."""
     from types import SimpleNamespace
 
-    from fusesearch.cli.progress import indexing
     from fusesearch.cli.report import Report, cost
     from fusesearch.localizers.order import FILES
     from fusesearch.localizers.ranker import answer_of
@@ -92,15 +96,14 @@ def _ranked(issue: str, repository: Repository, top: int | None, *, quiet: bool)
     if not issue.strip():
         raise DataError("the issue is empty")
     started = time.perf_counter()
-    with indexing(quiet=quiet) as progress:
-        fields = answer_of(issue, repository, on_progress=progress, top=top or FILES)
+    fields = answer_of(issue, repository, on_progress=progress, top=top or FILES)
     nothing = SimpleNamespace(prompt_tokens=0, completion_tokens=0, seconds=0.0)
     turn = SimpleNamespace(calls=[], observations=[], usage=nothing, seconds_tools=0.0)
     episode = SimpleNamespace(
         localizer=WITHOUT_MODEL, model="", mode="parallel", stop="answer" if fields["modify"] else "no_answer", turns=[turn],
         seconds=time.perf_counter() - started,
     )  # fmt: skip
-    return Report.of_fields(fields, cost(cast("Trajectory", episode)), repository)
+    return replace(Report.of_fields(fields, cost(cast("Trajectory", episode)), repository), progress=progress)
 
 
 def given_once(text: str | None, issue: str | None) -> str:

@@ -17,6 +17,7 @@ from fusesearch.search.repository import Repository
 
 if TYPE_CHECKING:
     from fusesearch.core.schema import Context, Trajectory
+    from fusesearch.localizers.ranker.building import Progress
 
 
 LEAST_SHARE = 0.01
@@ -48,6 +49,8 @@ class Report:
     """``search`` where the text was no issue."""
     empty: bool = False
     """Whether the ranker has no answer because the folder has no code."""
+    progress: Progress | None = None
+    """That of the ranker's index: what the answer could not take into account."""
 
     @classmethod
     def of(cls, trajectory: Trajectory, repository: Repository) -> Report:
@@ -70,6 +73,7 @@ class Report:
         ``no_answer``. A place is a file: ``path`` and ``functions`` (``path``, ``function``, ``lines``, ``signature``), best
         first. Localizers that can tell add ``confidence`` (0 to 1: that a fix modifies it) and ``reasons`` to both, and
         ``likely`` (enough to act on) to files. ``kind`` is ``search`` where the text was no issue: then nothing has a confidence.
+        The ranker adds ``history`` (commits that counted, 0 if it is off) and, over MCP, ``unindexed`` while files are missing.
         """
         searched = self.cost["calls"] or self.cost["tokens_billed"]
         report: dict[str, Any] = {
@@ -82,7 +86,7 @@ class Report:
         for name in ("kind", "confidence"):
             if getattr(self, name) is not None:
                 report[name] = getattr(self, name)
-        return report
+        return report | (self.progress.fields() if self.progress else {})
 
     def as_text(self, seconds: float | None = None, screen: Screen = PLAIN) -> str:
         """Ranked locations, then related context, then one line of cost. ``seconds`` replace those of the search alone."""
@@ -94,7 +98,8 @@ class Report:
             parts = wrapped(f"No answer: {why}.", screen)
         if self.related:
             parts += ["", "Related context", "", *_by_file(self.related, screen)]
-        return "\n".join([*parts, "", _summary(self.cost, seconds)])
+        notes = self.progress.notes() if self.progress else []
+        return "\n".join([*parts, "", *notes, _summary(self.cost, seconds)])
 
     @property
     def _outcome(self) -> str:

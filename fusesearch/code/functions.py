@@ -45,20 +45,29 @@ BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
 """Fields of nodes that hold statements, or what holds statements."""
 
 _HEADER = re.compile(r"[ \t\f]*(?:async[ \t]+)?(def|class)[ \t]+(\w+)")
+_FIELDS = r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])"
+"""Before a string with replacement fields: an f-string, or a template of Python 3.14."""
 _TOKEN = re.compile(
-    r"""(?P<triple>\"{3}|'{3})
-      | (?P<string>"(?:[^"\\\n]|\\.)*"? | '(?:[^'\\\n]|\\.)*'?)
+    rf"""{_FIELDS}(?P<text>\"{{3}}|'{{3}}|"|')
+      | \"{{3}}(?:[^"\\]|\\.|"(?!""))*\"{{3}} | '{{3}}(?:[^'\\]|\\.|'(?!''))*'{{3}}
+      | (?P<unclosed>\"{{3}}|'{{3}})
+      | "(?:[^"\\\n]|\\.)*"? | '(?:[^'\\\n]|\\.)*'?
       | (?P<comment>\#[^\n]*)
-      | (?P<open>[(\[{]) | (?P<close>[)\]}])
-      | (?P<joined>\\\r?\n)
-      | (?P<newline>\n)""",
+      | (?P<open>[(\[{{]) | (?P<close>[)\]}}]) | (?P<format>:)
+      | \\\r?\n
+      | (?P<newline>\n|\Z)""",
     re.VERBOSE | re.DOTALL,
 )
+_IN_TEXT = {
+    mark: re.compile(rf"\\N\{{[\w -]*\}}|\\[^{{}}]|(?P<field>\{{\{{?)|(?P<close>\}})|(?P<end>{mark}{end})", re.DOTALL)
+    for mark, end in (('"', r"|(?=\n)"), ("'", r"|(?=\n)"), ('"""', ""), ("'''", ""))
+}
+"""What counts in the text of a string with replacement fields, and in the format of a field, by the string's mark."""
 _TEXT = (
-    r'[^\n()\[\]{}"\'#\\]++|"{3}(?:[^"\\]|\\(?:.|\Z)|"(?!""))*+(?:"{3}|\Z)'
-    r"|'{3}(?:[^'\\]|\\(?:.|\Z)|'(?!''))*+(?:'{3}|\Z)"
-    r'|"(?:[^"\\\n]|\\.)*+"?'
-    r"|'(?:[^'\\\n]|\\.)*+'?"
+    r'[^\n()\[\]{}"\'#\\]++|(?<![fFtT])(?<![fFtT][rR])(?:"{3}(?:[^"\\]|\\(?:.|\Z)|"(?!""))*+"{3}'
+    r"|'{3}(?:[^'\\]|\\(?:.|\Z)|'(?!''))*+'{3}"
+    r'|"(?!"")(?:[^"\\\n]|\\.)*+"?'
+    r"|'(?!'')(?:[^'\\\n]|\\.)*+'?)"
     r"|\#[^\n]*+|\\(?:\r?\n)?"
 )
 _INSIDE = rf"{_TEXT}|\n(?![ \t\f]*(?:async[ \t]+)?(?:def|class)[ \t]+\w)"
@@ -66,24 +75,24 @@ _BRACKETS = rf"[(\[{{](?:{_INSIDE})*+[)\]}}]"
 for _ in range(3):  # one in the other
     _BRACKETS = rf"[(\[{{](?:{_INSIDE}|{_BRACKETS})*+[)\]}}]"
 _LOGICAL = re.compile(rf"(?:{_TEXT}|{_BRACKETS})*+(\n|\Z)", re.DOTALL)
-"""A logical line, unless a bracket in it is not closed or stands in four others."""
+"""A logical line, unless a bracket or text in it is not closed, a bracket stands in four others, or a string has fields."""
 
 _UNSURE = re.compile(
     r"^[ \t\f]*(?:(?:async[ \t]+)?(?:def|class)\b(?![ \t]+\w)|async\b(?![ \t]+\w)|\\\r?\n)"  # a header over several lines
-    r"|\\\r?\n[ \t\f]*(?:\#|\r?\n|\Z)"  # a line that is joined with a comment or with nothing
-    + (r"|[fF][rR]?(?P<mark>[\"'])(?!(?P=mark)(?P=mark))[^\n]*?\{[^}\n]*(?:(?P=mark)|\n)" if sys.version_info >= (3, 12) else ""),
+    r"|\\\r?\n[ \t\f]*(?:\#|\r?\n|\Z)",  # a line that is joined with a comment or with nothing
     re.MULTILINE,
 )
-"""What is read otherwise by indentation than by Python; since 3.12 also quotes and line feeds inside the braces of a string."""
+"""What is read otherwise by indentation than by Python."""
 
 
 class _Line(NamedTuple):
-    """A logical line: its first and last physical line, its indentation in columns and its text."""
+    """A logical line: its first and last physical line, its indentation in columns, its text, and whether all in it is closed."""
 
     start: int
     end: int
     indent: int
     text: str
+    closed: bool
 
 
 def function_spans(source: str, path: str = "", *, by_indentation: bool = False) -> list[FunctionSpan]:
@@ -140,13 +149,12 @@ def code_lines(source: str) -> list[str]:
 
 
 def _comments(source: str) -> Iterator[re.Match[str]]:
-    position = 0
-    while token := _TOKEN.search(source, position):
-        position = token.end()
-        if token.lastgroup == "triple":
-            position = _closing(source, position, token[0])
-        elif token.lastgroup == "comment":
-            yield token
+    return (token for token, _ in _tokens(source, 0) if token.lastgroup == "comment")
+
+
+def unclosed_lines(source: str) -> list[tuple[int, int]]:
+    """First and last line of each bracket or text of Python that does not end, where functions may be lost."""
+    return [(line.start, line.end) for line in _logical_lines(source) if not line.closed]
 
 
 def definitions(tree: ast.Module) -> Iterator[tuple[ast.stmt, str]]:
@@ -221,35 +229,56 @@ def _logical_lines(source: str) -> Iterator[_Line]:
     begin, number = 0, 1
     while begin < len(source):
         whole = _LOGICAL.match(source, begin)
-        end, ended = (whole.end(), whole[1] == "\n") if whole else _end_of_line(source, begin)
+        end, closed = (whole.end(), True) if whole else _end_of_line(source, begin)
         text = source[begin:end]
         start, number, begin = number, number + text.count("\n"), end
         code = text.strip()
         if code and not code.startswith("#"):
             margin = text[: len(text) - len(text.lstrip())].rpartition("\f")[2]
-            yield _Line(start, number - ended, len(margin.expandtabs(8)), code)
+            yield _Line(start, number - text.endswith("\n"), len(margin.expandtabs(8)), code, closed)
 
 
 def _end_of_line(source: str, position: int) -> tuple[int, bool]:
-    """The end of the logical line that begins at ``position``, whatever its brackets are, and whether a line feed ends it."""
-    depth = 0
-    while token := _TOKEN.search(source, position):
-        kind, position = token.lastgroup, token.end()
-        if kind == "triple":
-            position = _closing(source, position, token[0])
-        elif kind == "open":
-            depth += 1
-        elif kind == "close":
-            depth = max(0, depth - 1)
-        elif kind == "newline" and (depth == 0 or _HEADER.match(source, position)):
-            return position, True  # a header inside brackets means that an earlier bracket was never closed
+    """The end of the logical line that begins at ``position``, whatever is in it, and whether all in it is closed.
+
+    A header of a function or class inside brackets means that an earlier bracket was never closed.
+    """
+    for token, depth in _tokens(source, position):
+        if token.lastgroup == "newline" and (not depth or _HEADER.match(source, token.end())):
+            return token.end(), not depth
     return len(source), False
 
 
-def _closing(source: str, position: int, quote: str) -> int:
-    """The end of the triple-quoted string whose content starts at ``position``."""
-    match = re.compile(rf"(?:\\.|(?!{quote}).)*(?:{quote})?", re.DOTALL).match(source, position)
-    return match.end() if match else len(source)
+def _tokens(source: str, position: int) -> Iterator[tuple[re.Match[str], int]]:
+    """The comments and line feeds of the code from ``position``, and how many brackets and strings are open around each.
+
+    A field of a string holds any code (PEP 701), and after a colon a format, which is text with fields again.
+    """
+    opened: list[tuple[str, str]] = []  # what is open, with the mark of the string that a text, a field or a format stands in
+    while True:
+        kind, mark = opened[-1] if opened else ("", "")
+        token = (_IN_TEXT[mark] if kind in ("text", "format") else _TOKEN).search(source, position)
+        if token is None or token.lastgroup == "unclosed":
+            return
+        found, position = token.lastgroup, token.end()
+        if found == "text":
+            opened.append(("text", token["text"]))
+        elif found == "end":  # of a text, or of one with a field that is not closed
+            while opened.pop()[0] != "text":
+                pass
+        elif found == "open":
+            opened.append(("bracket", ""))
+        elif found == "field" and (kind == "format" or token[0] == "{"):
+            opened.append(("field", mark))
+            position = token.start() + 1
+        elif found == "format" and kind == "field":
+            opened.append(("format", mark))
+        elif found == "close" and (kind == "bracket" or (kind in ("field", "format") and token[0] == "}")):
+            del opened[-1 - (kind == "format") :]
+        elif found in ("comment", "newline"):
+            yield token, len(opened)
+            if not token[0]:
+                return
 
 
 def _cache_key(source: str, path: str) -> tuple[str, bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from fusesearch.code.functions import code_lines, function_spans, parse, spans_in_tree
+from fusesearch.code.functions import code_lines, function_spans, parse, spans_in_tree, unclosed_lines
 from fusesearch.code.reader import reader_of
 from fusesearch.code.spans import FunctionSpan, is_python
 
@@ -41,7 +41,9 @@ def both_sides(old_path: str, new_path: str, old: list[str], new: list[str]) -> 
 def _of_python(*sources: str) -> tuple[Side, Side]:
     before, after = (_parsed(source) if len(source) <= KEPT_CHARS else _parsed.__wrapped__(source) for source in sources)
     if before is None or after is None:
-        before, after = (Side(function_spans(source, by_indentation=True), code_lines(source)) for source in sources)
+        before, after = (
+            Side(function_spans(source, by_indentation=True), code_lines(source), unclosed_lines(source)) for source in sources
+        )
     return before, after
 
 

@@ -2,15 +2,12 @@
 
 import pytest
 
-from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls
 from fusesearch.code.calls import CallGraph
 from fusesearch.code.modules import outlines_of
-from fusesearch.core.config import Agent, Tools
-from fusesearch.core.schema import Instance, Trajectory
-from fusesearch.localizers.base import Setup
-from fusesearch.localizers.cosil import CoSilLocalizer
+from fusesearch.core.schema import Trajectory
 from fusesearch.localizers.cosil.tools import SearchTools, read_call
+from tests.fakes.dialogue import Dialogue, localized
 
 ISSUE = "`Basket.total` is wrong when `round_price` gets half a cent.\n\n### Text ###\nSee `price_of`."
 FILES = {
@@ -69,27 +66,16 @@ MARKS = {
 }
 
 
-def scripted(**texts):
-    """A model that answers each kind of question; a list is used up from request to request. And all requests it got."""
-    requests: list[tuple[str, list]] = []
-
-    def reply(messages):
-        kind = next(name for name, mark in MARKS.items() if mark in messages[-1].content)
-        requests.append((kind, list(messages)))
-        text = texts.get(kind, FOUND if kind in ("files", "reflection") else "```\nTrue\n```" if kind == "prune" else "exit()")
-        return (text.pop(0) if text else "exit()") if isinstance(text, list) else text
-
-    return ScriptedModel(reply), requests
-
-
-async def localized(repository, model, agent=None, tools=None) -> Trajectory:
-    instance = Instance(instance_id="i", repo="o/shop", base_commit="c", problem_statement=ISSUE)
-    localizer = CoSilLocalizer(Setup(model, agent or Agent(), tools or Tools()))
-    return await localizer.localize(instance, repository, seed=3)
+async def run(repository, **replies):
+    """The trajectory and the model; both files are found, and all code is kept, unless ``replies`` say otherwise."""
+    found = {"files": FOUND, "reflection": FOUND, "prune": "```\nTrue\n```"}
+    model = Dialogue(MARKS, found | replies, "exit()")
+    return await localized("cosil", model, repository, ISSUE), model
 
 
 async def test_files_then_calls_along_the_graph_then_the_ranking(repository):
-    model, requests = scripted(
+    trajectory, model = await run(
+        repository,
         start="I would look at price_of.",
         call=[
             "get_code_of_class_function('shop/basket.py', 'Basket', 'total')",
@@ -97,8 +83,7 @@ async def test_files_then_calls_along_the_graph_then_the_ranking(repository):
         ],
         rank=RANKED,
     )
-    trajectory = await localized(repository, model)
-    assert [kind for kind, _ in requests] == ["files", "reflection", "start", "call", "prune", "call", "prune", "call", "rank"]
+    assert model.kinds == ["files", "reflection", "start", "call", "prune", "call", "prune", "call", "rank"]
     assert (trajectory.stop, trajectory.error, trajectory.mode, trajectory.seed) == ("answer", None, "sequential", 3)
     assert [one.entity for one in trajectory.answer.modify] == [
         "shop/rounding.py::round_price", "shop/basket.py::Basket.total", "shop/prices.py",
@@ -113,32 +98,33 @@ async def test_files_then_calls_along_the_graph_then_the_ranking(repository):
 
 
 async def test_what_each_question_shows(repository):
-    model, requests = scripted(call=["get_code_of_file_function('shop/prices.py', 'price_of')"])
-    await localized(repository, model)
-    asked = dict(requests)
-    assert "shop/\n  __init__.py\n  basket.py\n  prices.py\n  rounding.py\n" in asked["files"][-1].content
-    assert (
-        "file: shop/basket.py\n  imports of the project: shop/prices.py\n  imports from outside: os"
-        in asked["reflection"][-1].content
-    )
-    assert "imported by, of these files: shop/basket.py" in asked["reflection"][-1].content
-    assert [message.role for message in asked["start"]] == ["system", "user"]
-    assert "functions outside of classes: make\n  methods of Basket: total, fee" in asked["start"][-1].content
-    after = asked["call"][-1].content
-    assert "shop/prices.py, lines 4-5\ndef price_of(item):\n    return rounding.round_price(item.price)" in after
-    assert "It calls: shop/rounding.py::round_price\nIt is called, as far as is known, by: shop/basket.py::Basket.total" in after
-    assert "You have 9 calls left" in after
-    roles = [message.role for message in asked["rank"]]
-    assert roles == ["system", *["user", "assistant"] * ((len(roles) - 2) // 2), "user"]
+    _, model = await run(repository, call=["get_code_of_file_function('shop/prices.py', 'price_of')"])
+    after = model.prompt("call")
+    for prompt, shown in (
+        (model.prompt("files"), "shop/\n  __init__.py\n  basket.py\n  prices.py\n  rounding.py\n"),
+        (
+            model.prompt("reflection"),
+            "file: shop/basket.py\n  imports of the project: shop/prices.py\n  imports from outside: os",
+        ),
+        (model.prompt("reflection"), "imported by, of these files: shop/basket.py"),
+        (model.prompt("start"), "functions outside of classes: make\n  methods of Basket: total, fee"),
+        (after, "shop/prices.py, lines 4-5\ndef price_of(item):\n    return rounding.round_price(item.price)"),
+        (after, "It calls: shop/rounding.py::round_price\nIt is called, as far as is known, by: shop/basket.py::Basket.total"),
+        (after, "You have 9 calls left"),
+    ):
+        assert shown in prompt
+    started, ended = ([message.role for message in dict(model.asked)[kind]] for kind in ("start", "rank"))
+    assert started == ["system", "user"]
+    assert ended == ["system", *["user", "assistant"] * ((len(ended) - 2) // 2), "user"]
 
 
 async def test_pruned_code_is_not_sent_again(repository):
-    model, requests = scripted(
+    _, model = await run(
+        repository,
         call=["get_code_of_class('shop/basket.py', 'Basket')", "get_code_of_file_function('shop/prices.py', 'unused')"],
         prune=["```\nTrue\n```", "It is not related.\n```\nFalse\n```"],
     )
-    await localized(repository, model)
-    last = "\n".join(message.content for message in requests[-1][1])
+    last = "\n".join(message.content for message in model.asked[-1][1])
     assert "class Basket:\n" in last
     assert "def unused" not in last
     assert "nothing to do with the issue: it is left out" in last
@@ -159,10 +145,9 @@ async def test_pruned_code_is_not_sent_again(repository):
     ],
 )
 async def test_a_useless_call_is_told_what_was_wrong_and_asks_nobody_to_prune(repository, call, told):
-    model, requests = scripted(call=[call])
-    trajectory = await localized(repository, model)
-    assert told in [messages[-1].content for kind, messages in requests if kind == "call"][1]
-    assert "prune" not in [kind for kind, _ in requests]
+    trajectory, model = await run(repository, call=[call])
+    assert told in [messages[-1].content for kind, messages in model.asked if kind == "call"][1]
+    assert "prune" not in model.kinds
     assert trajectory.stop == "answer"
 
 
@@ -181,18 +166,18 @@ async def test_a_class_or_method_is_shown_where_a_function_was_asked_for(reposit
 
 async def test_a_call_that_was_made_before_earns_nothing(repository):
     call = "get_code_of_file_function('shop/prices.py', 'price_of')"
-    model, _ = scripted(call=[call, call.replace("'", '"')])
-    trajectory = await localized(repository, model)
+    trajectory, _ = await run(repository, call=[call, call.replace("'", '"')])
     seen = [turn.observations[0] for turn in trajectory.turns if turn.observations]
     assert "was made before" in seen[1].error
     assert [one.gain_turn for one in seen] == [1, 0]
 
 
 async def test_a_list_in_the_wrong_format_is_asked_for_again(repository):
-    model, requests = scripted(files="The basket, I guess", format="```\nshop/baskets.py\n```", reflection="no idea")
-    trajectory = await localized(repository, model)
-    assert [kind for kind, _ in requests][:3] == ["files", "format", "reflection"]
-    assert "The basket, I guess" in requests[1][1][-1].content
+    trajectory, model = await run(
+        repository, files="The basket, I guess", format="```\nshop/baskets.py\n```", reflection="no idea"
+    )
+    assert model.kinds[:3] == ["files", "format", "reflection"]
+    assert "The basket, I guess" in model.prompt("format")
     assert trajectory.answer.files == ["shop/basket.py"]
 
 
@@ -205,30 +190,10 @@ async def test_the_search_ends_early_without_files_or_calls(repository):
             ["shop/basket.py", "shop/prices.py"],
         ),
     ):
-        model, requests = scripted(**said)
-        trajectory = await localized(repository, model)
-        assert [kind for kind, _ in requests] == questions
+        trajectory, model = await run(repository, **said)
+        assert model.kinds == questions
         assert (trajectory.stop, trajectory.error) == ("answer" if files else "no_answer", None)
         assert (trajectory.answer and [one.entity for one in trajectory.answer.modify]) == files
-
-
-async def test_requests_stay_below_the_context(tmp_path):
-    from fusesearch.search.repository import Repository
-
-    body = "\n".join(f"    x{i} = {i} * value  # so that it is long" for i in range(120))
-    for number in range(60):
-        (tmp_path / f"m{number}.py").write_text("\n".join(f"def f{i}(value):\n{body}\n" for i in range(20)))
-    agent = Agent(max_context_tokens=6000, max_new_tokens=200)
-    model, requests = scripted(
-        files="```\nm1.py\nm2.py\n```", reflection="```\nm1.py\nm2.py\n```",
-        call=[f"get_code_of_file_function('m1.py', 'f{i}')" for i in range(20)], rank="```\nm1.py\nfunction: f3\n```",
-    )  # fmt: skip
-    trajectory = await localized(Repository(tmp_path), model, agent=agent)
-    assert trajectory.answer.functions == ["m1.py::f3"]
-    for _, messages in requests:
-        assert sum(len(message.content) for message in messages) < 4 * agent.max_context_tokens
-    assert 1 < sum(kind == "call" for kind, _ in requests) < 10
-    assert "more lines are not shown" in trajectory.turns[3].observations[0].output
 
 
 WHOLE = {"file_name": "a.py", "class_name": "B"}

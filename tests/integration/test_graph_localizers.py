@@ -1,4 +1,4 @@
-"""LocAgent and OrcaLoca over snapshots of real git repositories, with scripted models behind the loop and behind real HTTP."""
+"""LocAgent and OrcaLoca over snapshots of real git repositories, and what all systems that show code send of much of it."""
 
 import asyncio
 import json
@@ -9,12 +9,9 @@ from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls
 from fusesearch.core.caches import Caches
 from fusesearch.core.config import Agent, Tools
-from fusesearch.core.schema import Instance
-from fusesearch.localizers.base import Setup
-from fusesearch.localizers.locagent import LocAgentLocalizer
-from fusesearch.localizers.orcaloca import OrcaLocaLocalizer
-from fusesearch.search.snapshots import SnapshotStore
-from tests.fakes.git import committed
+from fusesearch.search.repository import Repository
+from tests.fakes.dialogue import localized
+from tests.fakes.git import write
 
 FILES = {
     "parcel/__init__.py": "from parcel.box import Box\n",
@@ -38,26 +35,15 @@ class Box:
     "tests/test_box.py": "def test_seal():\n    pass\n",
 }
 ISSUE = "`Box.seal` prints labels that are too long: print_label should cut them, see parcel/labels.py"
-KINDS = {"locagent": LocAgentLocalizer, "orcaloca": OrcaLocaLocalizer}
 
 
 @pytest.fixture
-def big(tmp_path):
-    parts = "".join(f"    def part_{n}(self):\n        return {'x' * 300!r}\n\n" for n in range(200))
-    commit = committed(tmp_path / "big", {"big.py": f"class Big:\n{parts}"})
-    return SnapshotStore(tmp_path / "snapshots").repository(tmp_path / "big", commit)
+def run(tmp_path, repository):
+    """An episode of a localizer on the issue."""
+    return lambda name, script: localized(name, ScriptedModel(script), repository, ISSUE, caches=Caches(tmp_path))
 
 
-@pytest.fixture
-def instance():
-    return Instance(instance_id="parcel-1", repo="owner/parcel", base_commit="HEAD", problem_statement=ISSUE)
-
-
-def localizer(name, model, tmp_path, **limits):
-    return KINDS[name](Setup(model, Agent(**limits), caches=Caches(tmp_path)))
-
-
-async def test_locagent_searches_walks_reads_and_answers(repository, instance, tmp_path):
+async def test_locagent_searches_walks_reads_and_answers(run):
     script = [
         format_calls([("search_entity", {"terms": ["seal", "label"]})]),
         format_calls([
@@ -66,7 +52,7 @@ async def test_locagent_searches_walks_reads_and_answers(repository, instance, t
         ]),
         "```\n/repo/parcel/labels.py\nfunction: print_label\nline: 6\n\nparcel/box.py\nclass: Box\nmethod: seal\n```",
     ]  # fmt: skip
-    done = await localizer("locagent", ScriptedModel(script), tmp_path).localize(instance, repository, seed=3)
+    done = await run("locagent", script)
     assert (done.error, done.stop, done.seed, done.localizer) == (None, "answer", 3, "locagent")
     assert done.answer.functions == ["parcel/labels.py::print_label", "parcel/labels.py::shorten", "parcel/box.py::Box.seal"]
     walk, code = done.turns[1].observations
@@ -79,7 +65,7 @@ async def test_locagent_searches_walks_reads_and_answers(repository, instance, t
     assert done.turns[0].observations[0].gain_turn == 1.0
 
 
-async def test_orcaloca_goes_from_names_over_scores_to_a_conclusion(repository, instance, tmp_path):
+async def test_orcaloca_goes_from_names_over_scores_to_a_conclusion_or_to_what_it_kept(run):
     asked = []
 
     def model(messages):
@@ -88,16 +74,14 @@ async def test_orcaloca_goes_from_names_over_scores_to_a_conclusion(repository, 
         if '{"code_info_list"' in prompt:
             return json.dumps({"code_info_list": [{"keyword": "Box", "file_path": ""}]})
         if '{"scores"' in prompt:
-            return json.dumps(
-                {"scores": [95 if ".seal" in line else 10 for line in prompt.split("\n") if line.startswith("Piece")]}
-            )
+            pieces = [line for line in prompt.split("\n") if line.startswith("Piece")]
+            return json.dumps({"scores": [95 if ".seal" in line else 10 for line in pieces]})
         if '{"bug_locations"' in prompt:
-            return json.dumps(
-                {"bug_locations": [{"file_path": "/repo/parcel/labels.py", "class_name": "", "method_name": "shorten"}]}
-            )
+            found = {"file_path": "/repo/parcel/labels.py", "class_name": "", "method_name": "shorten"}
+            return json.dumps({"bug_locations": [found]})
         return json.dumps({"observation_feedback": f"step {len(asked)}", "potential_bug_locations": [], "new_search_actions": []})
 
-    done = await localizer("orcaloca", ScriptedModel(model), tmp_path).localize(instance, repository)
+    done = await run("orcaloca", model)
     calls = [(call.name, call.arguments) for turn in done.turns for call in turn.calls]
     assert calls == [
         ("search_callable", {"query_name": "Box"}),
@@ -109,44 +93,56 @@ async def test_orcaloca_goes_from_names_over_scores_to_a_conclusion(repository, 
     assert "<results_kept>" in asked[-1]
     assert "step 2" in asked[-1]
     assert all(turn.usage.prompt_tokens for turn in done.turns)
+    kept = await run("orcaloca", lambda messages: json.dumps({"code_info_list": [{"keyword": "shorten", "file_path": ""}]}))
+    assert kept.answer.functions == ["parcel/labels.py::shorten"]
 
 
-async def test_orcaloca_falls_back_on_what_it_kept_when_the_conclusion_is_useless(repository, instance, tmp_path):
+BODY = "\n".join(f"        x{i} = {i} * value  # so that it is long" for i in range(120))
+PARTS = "".join(f"    def part_{n}(self, value):\n{BODY}\n\n" for n in range(40))
+SCORED = {
+    "observation_feedback": "x" * 5000, "scores": [100] * 8,
+    "new_search_actions": [{"action": "search_callable", "action_input": {"query_name": f"part_{n}"}} for n in range(20)],
+}  # fmt: skip
+LONG = {
+    "agentless": lambda prompt, number: "```\nm1.py\n" + "\n".join(f"function: M.part_{n}" for n in range(0, 40, 3)) + "\n```",
+    "cosil": lambda prompt, number: (
+        f"get_code_of_class_function('m1.py', 'M', 'part_{number % 40}')" if "Call one function now" in prompt
+        else "```\nTrue\n```" if "### Asked for ###" in prompt else "```\nm1.py\nm2.py\nfunction: M.part_3\n```"
+    ),
+    "locagent": lambda prompt, number: (
+        format_calls([("retrieve_entity", {"entities": ["m1.py"]})]) if number < 3 else "```\nm1.py\n```"
+    ),
+    "orcaloca": lambda prompt, number: json.dumps(SCORED),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LONG)
+async def test_requests_stay_below_the_context_and_say_what_is_not_shown(tmp_path, name):
+    others = {f"m{number}.py": f"class N{number}:\n    def run(self, value):\n{BODY}\n" for number in range(2, 60)}
+    tree = Repository(write(tmp_path / "tree", {"m1.py": f"class M:\n{PARTS}", **others}))
+    sent = []
+
     def model(messages):
-        return json.dumps({"code_info_list": [{"keyword": "shorten", "file_path": ""}]})
+        sent.append("\n".join(message.content for message in messages))
+        return LONG[name](messages[-1].content, len(sent))
 
-    done = await localizer("orcaloca", ScriptedModel(model), tmp_path).localize(instance, repository)
-    assert done.answer.functions == ["parcel/labels.py::shorten"]
-
-
-@pytest.mark.parametrize("name", KINDS)
-async def test_prompts_stay_below_the_context_whatever_was_found(big, instance, tmp_path, name):
-    longest = []
-
-    def model(messages):
-        longest.append(sum(len(message.content) for message in messages))
-        if name == "locagent":
-            return format_calls([("retrieve_entity", {"entities": ["big.py"]})]) if len(longest) < 3 else "```\nbig.py\n```"
-        actions = [{"action": "search_callable", "action_input": {"query_name": f"part_{n}"}} for n in range(20)]
-        return json.dumps({"observation_feedback": "x" * 5000, "new_search_actions": actions, "scores": [100] * 8})
-
-    agent = Agent(max_context_tokens=8000, max_new_tokens=500)
-    found = KINDS[name](Setup(ScriptedModel(model), agent, Tools(output_chars=6000), caches=Caches(tmp_path)))
-    long_issue = instance.model_copy(update={"problem_statement": "Big is too big. " * 1200})
-    done = await found.localize(long_issue, big)
-    assert done.error is None
-    assert done.stop in ("answer", "max_context")
-    assert max(longest) <= 8000 * 4 + (6000 if name == "locagent" else 0)  # the loop ends after what goes over
+    agent = Agent(max_context_tokens=6000, max_new_tokens=200, issue_chars=3000)
+    options = {"tools": Tools(output_chars=6000), "caches": Caches(tmp_path)}
+    done = await localized(name, ScriptedModel(model), tree, "M is too big. " * 1200, agent, **options)
+    assert (done.error, done.stop in ("answer", "max_context")) == (None, True)
+    assert 3 <= len(sent) < 40
+    assert max(map(len, sent)) <= 6000 * 4 + (6000 if name == "locagent" else 0)  # the loop ends after what goes over
+    shown = "\n".join([*sent, *(seen.output for turn in done.turns for seen in turn.observations)])
+    assert "not shown" in shown or "outline" in shown
 
 
-async def test_episodes_at_once_on_one_snapshot_share_one_graph(repository, instance, tmp_path, monkeypatch):
+async def test_episodes_at_once_on_one_snapshot_share_one_graph(run, monkeypatch):
     from fusesearch.code.graph import storing
 
     made = []
     real = storing.facts_of
     monkeypatch.setattr(storing, "facts_of", lambda path, source: made.append(path) or real(path, source))
-    model = ScriptedModel([format_calls([("search_entity", {"terms": ["Box"]})]), "```\nparcel/box.py\n```"])
-    runs = [localizer("locagent", model, tmp_path).localize(instance, repository) for _ in range(8)]
-    done = await asyncio.gather(*runs)
+    script = [format_calls([("search_entity", {"terms": ["Box"]})]), "```\nparcel/box.py\n```"]
+    done = await asyncio.gather(*(run("locagent", script) for _ in range(8)))
     assert [one.stop for one in done] == ["answer"] * 8
     assert sorted(made) == sorted(FILES)

@@ -1,28 +1,20 @@
 """SweRank over a real git tree, with a tiny encoder and a scripted model: what it retrieves, asks, answers and survives."""
 
-import json
-
-import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
-from typer.testing import CliRunner
 
 from fusesearch.agents.models.base import Completion
 from fusesearch.agents.models.scripted import ScriptedModel
-from fusesearch.core.caches import Caches
 from fusesearch.core.config import Agent
 from fusesearch.core.errors import ArtifactError, ConfigError, OptionError
-from fusesearch.core.schema import Instance
-from fusesearch.core.storage import read_trajectories
 from fusesearch.localizers import swerank
 from fusesearch.localizers.base import Setup
-from fusesearch.localizers.registry import make_localizer
 from fusesearch.localizers.searcher import SearchOptions
-from fusesearch.localizers.swerank import candidates_of
+from fusesearch.localizers.swerank import SweRankEmbedLocalizer, candidates_of
 from fusesearch.search.repository import Repository
-from tests.fakes.commands import app
-from tests.fakes.encoder import SIZE, shared_encoder, tiny_encoder
-from tests.fakes.git import committed
+from tests.fakes.dialogue import localized
+from tests.fakes.encoder import shared_encoder, tiny_encoder
+from tests.fakes.git import write
 
 ISSUE = "`Basket.total` is too low.\n\nIt ignores [12] prices."
 BASKET = """\
@@ -45,31 +37,15 @@ FILES = {
 }
 
 
-def made(name, tmp_path, reply=None, **agent):
-    model = ScriptedModel(reply) if reply else None
-    agent = Agent(**{"options": {"encoder": shared_encoder()}, **agent})
-    return make_localizer(name, Setup(model, agent, caches=Caches(tmp_path)))
+async def run(repository, reply=None, issue=ISSUE, encoder=None, **agent):
+    """The encoder alone, or with a model that replies."""
+    settings = Agent(options={"encoder": encoder or shared_encoder()}, **agent)
+    return await localized("swerank" if reply else "swerank-embed", ScriptedModel(reply or []), repository, issue, settings)
 
 
-def instance(issue=ISSUE):
-    return Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement=issue)
-
-
-def test_vectors_have_length_one_and_do_not_depend_on_the_other_texts():
-    encoder, texts = swerank.encoder_named(shared_encoder()), ["def total(self): return 1", "", "x" * 500, "\ud800 \u0101 \n\t"]
-    found = swerank.embedded(encoder, tuple(texts))
-    assert (found.shape, found.dtype) == ((4, SIZE), np.float32)
-    assert np.linalg.norm(found, axis=1) == pytest.approx(np.ones(4), abs=1e-5)
-    assert np.concatenate([swerank.embedded(encoder, (text,)) for text in texts]) == pytest.approx(found, abs=1e-5)
-
-
-@pytest.mark.parametrize("damage", ["modules.json", "model.safetensors", "config.json"])
-def test_a_damaged_encoder_is_one_clear_line(tmp_path, damage):
-    folder = tiny_encoder(tmp_path)
-    (folder / damage).write_text("{")
-    with pytest.raises(ArtifactError, match="is no encoder that can be loaded: ") as raised:
-        swerank.encoder_named(str(folder))
-    assert "\n" not in str(raised.value)
+def retrieved(repository):
+    localizer = SweRankEmbedLocalizer(Setup(agent=Agent(options={"encoder": shared_encoder()})))
+    return [name for name, _ in swerank.retrieve(localizer, ISSUE, repository)]
 
 
 def test_the_text_of_a_function_is_its_path_its_class_and_its_code(repository):
@@ -84,34 +60,40 @@ def test_the_text_of_a_function_is_its_path_its_class_and_its_code(repository):
     assert not any("test" in entity for entity in found)
 
 
-async def test_the_encoder_alone_ranks_functions_and_files_by_their_first(repository, tmp_path):
-    localizer = made("swerank-embed", tmp_path)
-    done = await localizer.localize(instance(), repository)
+async def test_the_encoder_alone_ranks_functions_and_files_by_their_first(repository):
+    done = await run(repository)
     assert (done.localizer, done.model, done.stop, done.error) == ("swerank-embed", "", "answer", None)
-    every = list(dict.fromkeys(name for name, _ in candidates_of(repository)))
-    ranked = [name for name, _ in swerank.retrieve(localizer, ISSUE, repository)]
-    assert sorted(ranked) == sorted(every)
+    ranked = retrieved(repository)
+    assert sorted(ranked) == sorted({name for name, _ in candidates_of(repository)})
     assert done.answer.functions == ranked[:15]
     assert done.answer.files == list(dict.fromkeys(entity.partition("::")[0] for entity in ranked))
-    again = await localizer.localize(instance(), repository)
-    assert again.answer == done.answer
+    assert (await run(repository)).answer == done.answer
 
 
-async def test_the_model_reorders_windows_from_the_end_to_the_top(repository, tmp_path):
-    wanted = "price_7"
+async def test_a_tree_is_embedded_once_and_the_issue_after_the_encoders_own_prefix(tmp_path, monkeypatch):
+    seen, encode = [], SentenceTransformer.encode
+    monkeypatch.setattr(
+        SentenceTransformer, "encode", lambda own, texts, **more: seen.append(texts) or encode(own, texts, **more)
+    )
+    tree, own = write(tmp_path / "tree", FILES), str(tiny_encoder(tmp_path / "encoder", prefix="Find: "))
+    for issue in (ISSUE, "other"):
+        await run(Repository(tree), issue=issue, encoder=own)
+    assert [len(texts) for texts in seen] == [29, 1, 1]
+    assert seen[1:] == [[f"Find: {ISSUE}"], ["Find: other"]]
+
+
+async def test_the_model_reorders_windows_from_the_end_to_the_top(repository):
     prompts = []
 
     def reply(messages):
         prompts.append(messages)
         lines = messages[-1].content.splitlines()
-        best = next((line[1 : line.index("]")] for line in lines if line.endswith(f"/{wanted}")), "1")
+        best = next((line[1 : line.index("]")] for line in lines if line.endswith("/price_7")), "1")
         return f"<think>[5] > [6]</think>[{best}] > [{1 if best != '1' else 2}]"
 
-    localizer = made("swerank", tmp_path, reply)
-    done = await localizer.localize(instance(), repository)
-    retrieved = [name for name, _ in swerank.retrieve(localizer, ISSUE, repository)]
-    assert done.answer.functions[0] == "shop/prices.py::price_7"
-    assert done.answer.functions[1:] == [entity for entity in retrieved if not entity.endswith(wanted)][:14]
+    done = await run(repository, reply)
+    others = [entity for entity in retrieved(repository) if not entity.endswith("price_7")]
+    assert done.answer.functions == ["shop/prices.py::price_7", *others[:14]]
     assert len(done.turns) == len(prompts) == 5  # 28 functions: ..28, ..23, ..18, ..13, ..8
     system, first = prompts[0]
     assert (system.role, first.role) == ("system", "user")
@@ -121,17 +103,16 @@ async def test_the_model_reorders_windows_from_the_end_to_the_top(repository, tm
 
 
 @pytest.mark.parametrize("unreadable", ["All of them matter.", Completion(text="", finish_reason="context")])
-async def test_a_reply_that_names_no_candidate_or_never_comes_leaves_the_order(repository, tmp_path, unreadable):
-    localizer = made("swerank", tmp_path, lambda messages: unreadable if "/price_1\n" in messages[-1].content else "[1] > [2]")
-    done = await localizer.localize(instance(), repository)
+async def test_a_reply_that_names_no_candidate_or_never_comes_leaves_the_order(repository, unreadable):
+    done = await run(repository, lambda messages: unreadable if "/price_1\n" in messages[-1].content else "[1] > [2]")
     assert (done.stop, done.error) == ("answer", None)
-    assert done.answer.functions == [name for name, _ in swerank.retrieve(localizer, ISSUE, repository)][:15]
+    assert done.answer.functions == retrieved(repository)[:15]
     assert 1 <= sum(turn.text != "[1] > [2]" for turn in done.turns) < len(done.turns) == 5
 
 
-@pytest.mark.parametrize(("count", "windows"), [(1, 1), (5, 1), (6, 1), (10, 1), (11, 2), (12, 2), (16, 3), (100, 19), (120, 19)])
+@pytest.mark.parametrize(("count", "windows"), [(1, 1), (10, 1), (11, 2), (16, 3), (120, 19)])
 async def test_the_best_replies_bring_the_best_to_the_top_in_nineteen_windows_of_ten_at_most(tmp_path, count, windows):
-    committed(tmp_path / "tree", {"a.py": "\n".join(f"def f{number:03}(): pass" for number in range(count))})
+    tree = Repository(write(tmp_path, {"a.py": "\n".join(f"def f{number:03}(): pass" for number in range(count))}))
     sizes = []
 
     def reply(messages):
@@ -139,91 +120,46 @@ async def test_the_best_replies_bring_the_best_to_the_top_in_nineteen_windows_of
         sizes.append(len(lines))
         return " > ".join(line[: line.index("]") + 1] for line in sorted(lines, key=lambda line: line[-3:]))
 
-    localizer, tree = made("swerank", tmp_path, reply), Repository(tmp_path / "tree")
-    retrieved = sorted(name for name, _ in swerank.retrieve(localizer, ISSUE, tree))
-    done = await localizer.localize(instance(), tree)
+    done = await run(tree, reply)
     assert (len(sizes), max(sizes)) == (windows, min(count, 10))
-    assert done.answer.functions[:5] == retrieved[:5]
+    assert done.answer.functions[:5] == sorted(retrieved(tree))[:5]
 
 
 async def test_the_issue_is_cut_before_functions_lose_too_much(tmp_path):
-    long = "\n".join(f"def f{n}():\n" + "    x = 1\n" * 2000 for n in range(12))
-    committed(tmp_path / "long", {"a.py": long})
+    tree = Repository(write(tmp_path, {"a.py": "\n".join(f"def f{n}():\n" + "    x = 1\n" * 2000 for n in range(12))}))
     prompts = []
-
-    def reply(messages):
-        prompts.append(messages[-1].content)
-        return "[1]"
-
-    await made("swerank", tmp_path, reply, issue_chars=10**6).localize(instance("word " * 10**5), Repository(tmp_path / "long"))
+    for issue in ("word " * 10**5, "short"):
+        await run(tree, lambda messages: prompts.append(messages[-1].content) or "[1]", issue, issue_chars=10**6)
     assert prompts[0].count("x = 1") >= 10 * 80
     assert len(prompts[0]) <= 4 * Agent().max_context_tokens
-    prompts.clear()
-    await made("swerank", tmp_path, reply).localize(instance("short"), Repository(tmp_path / "long"))
-    assert prompts[0].count("x = 1") == pytest.approx(10 * 4096 / 10, rel=0.05)
+    assert prompts[len(prompts) // 2].count("x = 1") == pytest.approx(10 * 4096 / 10, rel=0.05)
 
 
-@pytest.mark.parametrize("name", ["swerank", "swerank-embed"])
-async def test_odd_issues_end_well_and_without_functions_there_is_no_answer_and_no_request(repository, tmp_path, name):
+async def test_odd_issues_end_well_and_without_functions_there_is_no_answer_and_no_request(repository, tmp_path):
     for issue in ("", " \n", "?" * 10**6, "wört " * 10**5, "\ud800\x00"):
-        done = await made(name, tmp_path, lambda messages: "[2]").localize(instance(issue), repository)
+        done = await run(repository, lambda messages: "[2]", issue)
         assert (done.stop, done.error) == ("answer" if issue.strip() else "no_answer", None)
-    committed(tmp_path / "tree", {"README.md": "# No code", "a.py": "X = 1\n", "tests/test_a.py": "def test(): pass\n"})
-    done = await made("swerank", tmp_path, lambda messages: 1 / 0).localize(instance(), Repository(tmp_path / "tree"))
+    write(tmp_path / "tree", {"README.md": "# No code", "a.py": "X = 1\n", "tests/test_a.py": "def test(): pass\n"})
+    done = await run(Repository(tmp_path / "tree"), lambda messages: 1 / 0)
     assert (done.stop, done.answer, done.turns, done.error) == ("no_answer", None, [], None)
 
 
-@pytest.fixture
-def embedded(monkeypatch):
-    """The texts of each call of the encoder."""
-    seen = []
-    encode = SentenceTransformer.encode
-    monkeypatch.setattr(
-        SentenceTransformer, "encode", lambda self, texts, **options: seen.append(texts) or encode(self, texts, **options)
-    )
-    return seen
-
-
-async def test_a_tree_is_embedded_once_and_the_issue_after_the_encoders_own_prefix(tmp_path, embedded):
-    committed(tmp_path / "tree", FILES)
-    own = str(tiny_encoder(tmp_path / "encoder", prefix="Find: "))
-    for issue in (ISSUE, "other"):
-        found = made("swerank-embed", tmp_path / "kept", options={"encoder": own})
-        await found.localize(instance(issue), Repository(tmp_path / "tree"))
-    assert [len(texts) for texts in embedded] == [29, 1, 1]
-    assert embedded[1:] == [[f"Find: {ISSUE}"], ["Find: other"]]
-
-
-async def test_an_encoder_that_fails_is_an_error_and_no_answer(repository, tmp_path, monkeypatch):
-    monkeypatch.setattr(SentenceTransformer, "encode", lambda *_, **options: (_ for _ in ()).throw(RuntimeError("no memory")))
-    done = await made("swerank-embed", tmp_path).localize(instance(), repository)
-    assert (done.stop, done.error, done.answer) == ("error", "the encoder failed: no memory", None)
-
-
-async def test_without_an_encoder_nothing_starts(repository, tmp_path):
+async def test_an_encoder_that_is_missing_or_damaged_is_one_line_and_one_that_fails_no_answer(repository, tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match=r"needs --encoder \(agent.options"):
-        made("swerank-embed", tmp_path, options={"encoder": ""})
-    with pytest.raises(ArtifactError, match="is missing"):
-        await made("swerank-embed", tmp_path, options={"encoder": str(tmp_path / "gone")}).localize(instance(), repository)
+        await localized("swerank-embed", ScriptedModel([]), repository, ISSUE)
     for options in ({"localizer": "swerank-embed"}, {"localizer": "bm25", "encoder": "x"}, {"encoder": "x"}):
         with pytest.raises(OptionError, match=r"encoder: (swerank-embed needs one|is for swerank and swerank-embed alone)"):
             SearchOptions(**options)
+    folder = tiny_encoder(tmp_path / "damaged")
+    (folder / "model.safetensors").write_text("{")
+    for path in (folder, tmp_path / "gone"):
+        with pytest.raises(ArtifactError, match=r"is missing, or is no encoder that can be loaded: .*$"):
+            await run(repository, encoder=str(path))
 
+    def full(*_, **options):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory\nat ...")
 
-def test_the_commands_take_an_encoder(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    commit = committed(tmp_path / "repos/o__n.git", FILES)
-    chosen = ["--localizer", "swerank-embed", "--encoder", shared_encoder()]
-    done = CliRunner().invoke(app, ["localize", ISSUE, "--repo", str(tmp_path / "repos/o__n.git"), "--format", "json", *chosen])
-    assert done.exit_code == 0, done.output
-    assert sum(len(place["functions"]) for place in json.loads(done.stdout)["places"]) >= 15
-    row = {"instance_id": "o__n-1", "repo": "o/n", "base_commit": commit, "problem_statement": ISSUE, "patch": ""}
-    row["truth"] = {"files": ["shop/prices.py"], "functions": ["shop/prices.py::price_0"]}
-    (tmp_path / "issues.jsonl").write_text(json.dumps(row))
-    words = ["--instances", str(tmp_path / "issues.jsonl"), "--repos", str(tmp_path / "repos"), "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(app, ["evaluate", *chosen, *words])
-    assert done.exit_code == 0, done.output
-    (kept,) = read_trajectories(next((tmp_path / "out/cells").iterdir()) / "trajectories.jsonl")
-    assert (kept.stop, len(kept.answer.functions)) == ("answer", 15)
-    settings = json.loads(next((tmp_path / "out/cells").glob("*/settings.json")).read_text())
-    assert settings["agent"]["options"] == {"encoder": shared_encoder()}
+    monkeypatch.setattr(SentenceTransformer, "encode", full)
+    done = await run(repository, issue="another")
+    assert (done.stop, done.answer) == ("error", None)
+    assert done.error == "the encoder failed: DefaultCPUAllocator: can't allocate memory"

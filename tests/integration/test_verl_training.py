@@ -1,38 +1,33 @@
-"""GRPO by veRL's trainer: a fake of it everywhere, the real one on a CPU where it is installed."""
+"""GRPO by veRL's trainer, of which a fake stands here."""
 
 from __future__ import annotations
 
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM
 
-from fusesearch.core.config import Params
 from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
 from fusesearch.core.overrides import override
 from fusesearch.core.storage import read_json, read_jsonl
-from fusesearch.training.engines.verl_files import ENVIRONMENT
 from fusesearch.training.engines.verl_training import train_verl
 from fusesearch.training.validation import FILE, Validated
-from tests.fakes.verl_environment import CPU_OPTIONS, ON_CPU, ROOT, fake_verl
+from tests.fakes.verl_environment import fake_verl
 
 SETTINGS = {"grpo.engine": "verl", "grpo.prompts_per_step": 2, "grpo.group": 2, "grpo.steps": 3, "grpo.learning_rate": 1e-5}
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path, monkeypatch):
     """A folder with the fake veRL, current."""
     fake_verl(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def run(params: Params, instances: Path, base: Path, **settings: Any) -> tuple[dict[str, float], list[dict[str, float]]]:
+def run(params, instances, base, **settings):
     changed = override(params, SETTINGS | {f"grpo.{key.replace('__', '.')}": value for key, value in settings.items()}, "test")
     logged: list[dict[str, float]] = []
     where = (Path("repos"), Path("snapshots"), Path("out"))
@@ -40,16 +35,16 @@ def run(params: Params, instances: Path, base: Path, **settings: Any) -> tuple[d
     return figures, logged
 
 
-def lines(path: str) -> list[dict[str, float]]:
+def lines(path):
     return [json.loads(line) for line in Path(path).read_text().splitlines()]
 
 
-def weight(checkpoint: Path) -> float:
+def weight(checkpoint):
     """The fake's weights are the number of their step."""
     return float(load_file(checkpoint / "model.safetensors")["model.embed_tokens.weight"].flatten()[0])
 
 
-def test_it_leaves_what_our_own_trainer_leaves(project: Path, params: Params, instances: Path, base: Path) -> None:
+def test_it_leaves_what_our_own_trainer_leaves(project, params, instances, base):
     figures, logged = run(params, instances, base)
     assert (figures["instances"], figures["steps"], figures["f1"]) == (3, 3, 0.25)
     assert logged == lines("out/log.jsonl")
@@ -67,9 +62,7 @@ def test_it_leaves_what_our_own_trainer_leaves(project: Path, params: Params, in
     assert read_json(checkpoint / "config.json")["dtype"] == "bfloat16"
 
 
-def test_it_goes_on_after_the_last_saved_step(
-    project: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_goes_on_after_the_last_saved_step(project, params, instances, base, monkeypatch):
     monkeypatch.setenv("FAKE_VERL", "dies=2")
     with pytest.raises(
         InfrastructureError, match=r"veRL ended with status 1 \(RuntimeError: CUDA out of memory, says the fake\)"
@@ -84,9 +77,7 @@ def test_it_goes_on_after_the_last_saved_step(
     assert figures["steps"] == 3
 
 
-def test_validations_are_in_the_curve_and_beside_the_checkpoint(
-    project: Path, params: Params, instances: Path, base: Path
-) -> None:
+def test_validations_are_in_the_curve_and_beside_the_checkpoint(project, params, instances, base):
     figures, logged = run(params, instances, base, prompts_per_step=1, validation__every=1, validation__prompts=2)
     assert [row["step"] for row in logged] == [0, 1, 2, 3]
     assert [row["validation/reward"] for row in logged] == [0.25, 1.0, 0.5, 0.5]
@@ -96,25 +87,21 @@ def test_validations_are_in_the_curve_and_beside_the_checkpoint(
     assert [row.step for row in read_jsonl(Path("out/checkpoint") / FILE, Validated)] == [0, 1, 2, 3]
 
 
-def test_a_checkpoint_that_is_missing_is_one_line(
-    project: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkpoint_that_is_missing_is_one_line(project, params, instances, base, monkeypatch):
     monkeypatch.setenv("FAKE_VERL", "saves_nothing")
     with pytest.raises(InfrastructureError, match="veRL ended after step 0 without an error"):
         run(params, instances, base)
 
 
 @pytest.mark.rare
-def test_shards_that_are_missing_are_one_line(project: Path, params: Params, instances: Path, base: Path) -> None:
+def test_shards_that_are_missing_are_one_line(project, params, instances, base):
     run(params, instances, base)
     Path("out/verl/checkpoints/global_step_3/actor/fsdp_config.json").unlink()
     with pytest.raises(InfrastructureError, match=r"step 3 cannot be merged \(FileNotFoundError: Config file .*file system"):
         run(params, instances, base)
 
 
-def test_what_is_not_there_is_said_before_anything_starts(
-    project: Path, params: Params, instances: Path, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_there_is_said_before_anything_starts(project, params, instances, base, tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match=r"there is no experiments/profiles/verl/nowhere.yaml: use one of fusesearch-30b-a3b"):
         run(params, instances, base, verl_config="nowhere")
     with pytest.raises(DataError, match=r"3 prompts are fewer than grpo.prompts_per_step: lower it to 3"):
@@ -127,55 +114,3 @@ def test_what_is_not_there_is_said_before_anything_starts(
     monkeypatch.chdir(tmp_path / "repos")
     with pytest.raises(ConfigError, match=r"veRL is not installed .*`make verl` makes its environment"):
         run(params, instances, base)
-
-
-def gradient(base: Path, kept: list[dict[str, Any]], temperature: float) -> tuple[float, float]:
-    """Loss and norm of the gradient of GRPO over episodes, each weighing the same, as TRL's loss_type grpo has it."""
-    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
-    loss = 0.0
-    for row in kept:
-        group = torch.tensor([other["reward"] for other in kept if other["instance"] == row["instance"]])
-        advantage = (row["reward"] - group.mean()) / (group.std() + 1e-6)
-        ids, first = torch.tensor([row["prompt"] + row["response"]]), len(row["prompt"])
-        own = (model(ids).logits[0, first - 1 : -1] / temperature).log_softmax(-1).gather(1, ids[0, first:, None])[:, 0]
-        part = -(advantage * (own - own.detach()).exp() * torch.tensor(row["mask"])).sum() / sum(row["mask"]) / len(kept)
-        part.backward()
-        loss += float(part.detach())
-    grads = [weight.grad.flatten() for weight in model.parameters() if weight.grad is not None]
-    return loss, float(torch.cat(grads).norm())
-
-
-@pytest.mark.rare
-@pytest.mark.timeout(3600)
-def test_the_real_trainer_makes_a_step_on_a_cpu_and_goes_on_with_the_next(
-    tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not (ROOT / ENVIRONMENT).is_file():
-        pytest.skip(f"veRL is not installed in {ENVIRONMENT}")
-    (tmp_path / ENVIRONMENT.parts[0]).symlink_to((ROOT / ENVIRONMENT.parts[0]).resolve())
-    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
-    (tmp_path / "loop.yaml").write_text("- name: fusesearch\n  _target_: verl_kept_loop.KeptLoop\n")
-    monkeypatch.chdir(tmp_path)
-    for name, value in {**ON_CPU, "KEPT": str(tmp_path / "kept.jsonl")}.items():
-        monkeypatch.setenv(name, value)
-    loop = f"actor_rollout_ref.rollout.agent.agent_loop_config_path={tmp_path / 'loop.yaml'}"
-    lengths = ["data.max_prompt_length=400", "data.max_response_length=200"]
-    params = override(params, {"compute.verl_options": [*CPU_OPTIONS, loop, *lengths]}, "test")
-    settings = {"group": 4, "warmup_steps": 0, "learning_rate": 1e-3, "save_steps": 1}
-
-    _, first = run(params, instances, base, steps=1, **settings)
-    kept = [json.loads(line) for line in (tmp_path / "kept.jsonl").read_text().splitlines()]
-    assert len(kept) == 8
-    loss, norm = gradient(base, kept, params.grpo.temperature)
-    assert norm > 0.01
-    assert first[0]["loss"] == pytest.approx(loss, abs=1e-6)
-    assert first[0]["grad_norm"] == pytest.approx(norm, rel=1e-4)
-    assert first[0]["reward"] == pytest.approx(sum(row["reward"] for row in kept) / 8)
-
-    figures, second = run(params, instances, base, steps=2, **settings)
-    assert [row["step"] for row in second] == [2]
-    assert [row["step"] for row in lines("out/log.jsonl")] == [1, 2]
-    assert figures["steps"] == 2
-    trained, start = load_file(Path("out/checkpoint/model.safetensors")), load_file(base / "model.safetensors")
-    assert set(trained) == set(start)
-    assert max(float((trained[name].float() - start[name]).abs().max()) for name in start) > 5e-4

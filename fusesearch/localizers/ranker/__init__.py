@@ -9,8 +9,9 @@ from pathlib import Path
 
 from fusesearch.core.caches import Caches
 from fusesearch.localizers.ranker.answer import Fields, Ranking, rank
+from fusesearch.localizers.ranker.building import Progress
 from fusesearch.localizers.ranker.features import candidates_of
-from fusesearch.localizers.ranker.index import Index, Progress
+from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.places import FEW_FILES, fields_for_people, says_little
 from fusesearch.localizers.ranker.search import is_search, search
 from fusesearch.localizers.ranker.trees import WEIGHTS, Models, read_models
@@ -40,7 +41,8 @@ def ranking_in(issue: str, index: Index, least: int = 0) -> Ranking:
     file, function = models()
     found, allowed = rank(candidates_of(issue, index), file, function, least), index.repository.allowed
     files, functions = ([one for one in part if allowed(one.candidate.path)] for part in (found.files, found.functions))
-    return replace(found, files=files, functions=functions)
+    lines = lru_cache(maxsize=16)(lambda path: index.source(path).split("\n"))
+    return replace(found, files=files, functions=functions, lines=lines)
 
 
 def answer_of(

@@ -30,12 +30,13 @@ from fusesearch.core.schema import Context, Excerpt, ExcerptKind, Location, Plac
 from fusesearch.core.text import printable
 from fusesearch.localizers.ranker import answer_in, models
 from fusesearch.localizers.ranker.answer import Ranking, as_answer, location
+from fusesearch.localizers.ranker.building import Progress
 from fusesearch.localizers.ranker.evidence import draw_evidence
 from fusesearch.localizers.ranker.facts import IDENTIFIER, term, words_of
-from fusesearch.localizers.ranker.index import Index, Progress
+from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.neighbours import Neighbours, Sources, Spot, Use, word_of
 from fusesearch.localizers.ranker.paths import family
-from fusesearch.localizers.ranker.places import LEAST, lines_of, said
+from fusesearch.localizers.ranker.places import LEAST, lines_of
 from fusesearch.localizers.ranker.within import within
 from fusesearch.search.repository import Repository
 
@@ -250,7 +251,8 @@ class _OfIssue(_Reading):
         if self._places[0].confidence is None:  # of a search
             return self._composed([one for place in self._places for one in place.functions or [Location(path=place.path)]])
         ranked = (one for one in self._ranking.functions if one.candidate.path in paths and one.probability >= LEAST)
-        wanted = [location(one.candidate.entity, one.probability, said(one, self._issue), lines_of(one)) for one in ranked]
+        reasons = self._ranking.reasons
+        wanted = [location(one.candidate.entity, one.probability, reasons(one.candidate), lines_of(one)) for one in ranked]
         wanted += [location(one.path, one.confidence, one.reasons) for one in self._places if one.path not in having]
         places = [Location.model_validate(fields) for fields in wanted]
         return self._composed(

@@ -6,6 +6,7 @@ from fusesearch.core.schema import Answer, Instance
 from fusesearch.localizers.direct import DirectLocalizer
 from fusesearch.localizers.ranker import answer_of, ranking_of
 from fusesearch.localizers.ranker.answer import Ranking, as_answer
+from fusesearch.localizers.ranker.building import Progress
 from fusesearch.search.repository import Repository
 
 
@@ -23,8 +24,8 @@ class RankerLocalizer(DirectLocalizer):
 
         issue = instance.problem_statement
         if self.top:
-            return as_answer(answer_of(issue, repository, self.caches.index, progress, self.top))
-        return self.answer(ranking_of(issue, repository, self.caches.index, progress))
+            return as_answer(answer_of(issue, repository, self.caches.index, Progress(progress), self.top))
+        return self.answer(ranking_of(issue, repository, self.caches.index, Progress(progress)))
 
     def answer(self, ranking: Ranking) -> Answer:
         """The answer from a ranking."""

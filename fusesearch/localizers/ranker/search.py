@@ -186,7 +186,7 @@ class Search:
     def best(self, top: int) -> list[str]:
         """The ``top`` files with the highest scores; of equal ones the first by path."""
         mean = sum(self._lengths.values()) / max(1, len(self._lengths)) or 1.0
-        scores = {path: self._of_file(path, mean) for path in self._names}
+        scores = {path: self._of_file(path, mean) for path in filter(self._index.repository.allowed, self._names)}
         near = sorted(scores, key=lambda path: -scores[path])[: max(top, CLOSELY)]
         for path, facts in self._index.facts(near):
             scores[path] += self._of_definitions(facts)

@@ -23,6 +23,7 @@ from fusesearch.core.schema import Instance
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.ranker import models, ranking_of
 from fusesearch.localizers.ranker.answer import rank
+from fusesearch.localizers.ranker.building import Progress
 from fusesearch.localizers.ranker.columns import FILE_COLUMNS, FUNCTION_COLUMNS, Candidate
 from fusesearch.localizers.ranker.features import Candidates, candidates_of
 from fusesearch.localizers.ranker.history import commits_of
@@ -131,6 +132,24 @@ def test_a_git_directory_that_leads_out_has_no_history(root: Path, how: str):
     assert not math.isnan(columns(root, "Store is slow")["pkg/store.py"]["history_words"])
     lead_out(root / ".git", how)
     assert math.isnan(columns(root, "Store is slow")["pkg/store.py"]["history_words"])
+
+
+def test_a_work_tree_and_a_clone_that_shares_objects_have_the_history_and_one_that_is_not_its_own_has_none(
+    root: Path, tmp_path: Path
+):
+    commit(root, "slow disk")
+    there = tmp_path / "there"
+    for name, how in {"tree": ["worktree", "add", "-q"], "clone": ["clone", "-q", "--shared", "."]}.items():
+        subprocess.run(["git", *how, str(there / name)], cwd=root, check=True, capture_output=True)
+        progress = Progress()
+        with Index(Repository(there / name), tmp_path / "index", progress) as index:
+            assert [found.files for found in commits_of(index)] == [sorted(FILES)]
+        assert (progress.fields(), progress.notes()) == ({"history": 1}, [])
+    moved = shutil.move(there / "tree", there / "moved")  # git's record of it names the old place
+    with Index(Repository(moved), tmp_path / "index", progress) as index:
+        assert commits_of(index) == []
+    assert progress.fields() == {"history": 0}
+    assert progress.notes() == ["History does not count: `.git` leads elsewhere, to what does not name this folder."]
 
 
 def test_a_shallow_clone_has_the_history_that_it_has(root: Path, tmp_path: Path):
@@ -282,5 +301,6 @@ def test_of_many_methods_of_a_name_only_the_one_with_the_frames_line_is_said_to_
     issue = "Division fails\n\njava.lang.ArithmeticException: / by zero\n\tat p.State$2.read(State.java:11)\n"
     repository = Repository(write(tmp_path / "tree", {"p/State.java": source}))
     ranking = ranking_of(issue, repository, tmp_path / "index")
-    said = {one.candidate.lines.name: [text for _, text in one.candidate.reasons if "frame" in text] for one in ranking.functions}
-    assert said == {"State.A.read": [], "State.B.read": ["named in the last frame of the traceback"], "State.C.read": []}
+    functions = [one.candidate for one in ranking.functions]
+    said = {one.lines.name: [reason.what for reason in one.reasons if reason.kind == "frame"] for one in functions}
+    assert said == {"State.A.read": [], "State.B.read": ["the last"], "State.C.read": []}
