@@ -1,7 +1,6 @@
 """The filter over tables and bare repositories: hostile rows and repositories are counted drops, good ones around them stay."""
 
 from collections import Counter
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -28,7 +27,7 @@ def commit(tmp_path):
     return written["fault"][0]
 
 
-def row(commit: str, name: str, **changes: str | None) -> dict[str, str | None]:
+def row(commit, name, **changes):
     usual = {"repo": "o/n", "base_commit": commit, "problem_statement": f"{ISSUE}{name}", "patch": PATCH}
     return {"instance_id": name, **usual, "truth": None, "provenance": "{}", "extra": "{}", **changes}
 
@@ -96,7 +95,7 @@ def test_a_clone_that_holds_a_benchmarks_commit_is_its_repository_under_any_name
 
 
 @pytest.fixture
-def repos(tmp_path: Path) -> Path:
+def repos(tmp_path):
     for number in range(4):
         work = tmp_path / f"work{number}"
         committed(work, {"m.py": f"def f{number}():\n    return 1\n"})
@@ -104,11 +103,11 @@ def repos(tmp_path: Path) -> Path:
     return tmp_path / "repos"
 
 
-def head(repos: Path, number: int) -> str:
+def head(repos, number):
     return git(repos / f"o__r{number}.git", "rev-parse", "HEAD")
 
 
-def filtered(pairs: list[Instance], repos: Path) -> tuple[list[Instance], dict[str, int]]:
+def filtered(pairs, repos):
     """Kept instances with their truth, and how many pairs each rule dropped."""
     drops: Counter[str] = Counter()
     with Repositories(repos) as repositories:

@@ -116,6 +116,17 @@ async def test_a_question_is_answered_with_entries_and_text(folder):
     assert text(empty).endswith(": the question is empty")
 
 
+async def test_a_word_or_a_question_is_a_search_and_nothing_is_refused_for_being_short(folder):
+    async with client(folder) as asking:
+        for words in ("perimeter", "how is the perimeter computed"):
+            found = await asking.call_tool("localize", {"issue": words})
+            assert (found.is_error, text(found)[:8], "%" in text(found)) == (False, "A search", False)
+            place = found.structured_content["places"][0]
+            assert (found.structured_content["kind"], place["path"], "confidence" in place) == ("search", "shapes.py", False)
+        read = await asking.call_tool("context", {"issue": "how is the perimeter computed"})
+    assert "def perimeter(side):\n    return 3 * side" in text(read)
+
+
 async def test_context_returns_what_to_read_within_its_budget(folder):
     async with client(folder) as asking:
         found = await asking.call_tool("context", {"issue": ISSUE, "tokens": 200})

@@ -23,7 +23,7 @@ TRUTH = Truth(
 class Page(HTMLParser):
     """Tags, attributes and text of a page, read as a browser would."""
 
-    def __init__(self, html: str) -> None:
+    def __init__(self, html):
         super().__init__()
         self.tags: set[str] = set()
         self.attributes: list[tuple[str, str | None]] = []
@@ -48,24 +48,24 @@ class Page(HTMLParser):
         for identity in filter(None, self.open):
             self.texts[identity] = self.texts.get(identity, "") + data
 
-    def ids(self) -> list[str]:
+    def ids(self):
         return [value for name, value in self.attributes if name == "id" and value]
 
 
-def observation(number: int, output: str, *entities: str, gain: float = 1.0, error: str | None = None) -> Observation:
+def observation(number, output, *entities, gain=1.0, error=None):
     return Observation(
         call_id=str(number), output=output, entities=list(entities), gain_turn=gain, gain_call=gain / 2, error=error
     )
 
 
-def call(number: int, **arguments: object) -> ToolCall:
+def call(number, **arguments):
     return ToolCall(id=str(number), name="grep", arguments=arguments)
 
 
 SHOWN = "5\t\n6\tdef perimeter(side):\n7\t    return 3 * side"
 
 
-def episode(instance: str = "shapes-1", **changes) -> Trajectory:
+def episode(instance="shapes-1", **changes):
     """Two searching turns and an answer: one right function, one right file, one wrong."""
     turns = [
         Turn(
@@ -91,12 +91,12 @@ def episode(instance: str = "shapes-1", **changes) -> Trajectory:
     )
 
 
-def html_of(trajectory: Trajectory, truth: Truth | None = None) -> str:
+def html_of(trajectory, truth=None):
     return render(page_of(trajectory, truth))
 
 
 @pytest.fixture
-def saved(tmp_path: Path) -> Path:
+def saved(tmp_path):
     path = tmp_path / "trajectory.json"
     path.write_text(episode().model_dump_json(indent=2))
     return path
@@ -282,6 +282,6 @@ def test_no_text_of_an_episode_becomes_markup_and_every_call_is_there(evil):
                 assert comparable(value) in comparable(page.texts[name])
 
 
-def comparable(text: str) -> str:
+def comparable(text):
     """Text without what a page may show in another way: blanks, and characters that are not seen."""
     return "".join(character for character in text if character.isprintable() and not character.isspace()).replace("\ufffd", "")
