@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fusesearch.core.stopping import checked
 from fusesearch.localizers.lexical.clues import Frame
-from fusesearch.localizers.ranker.columns import SCORES, is_common
+from fusesearch.localizers.ranker.columns import SCORES, WHERE, is_common
 from fusesearch.localizers.ranker.evidence import LEAST_STEM, Evidence, Marked, Mention, Mentioned, is_word, squashed
 from fusesearch.localizers.ranker.facts import HUMP, Facts, term, words_of
 from fusesearch.localizers.ranker.index import Index
@@ -55,6 +55,7 @@ class Matches:
         found = ((frame, self.resolve.files(frame.path)) for frame in evidence.frames[::-1])
         self.frames = [(frame, files) for frame, files in found if files]
         """Frames in files of the snapshot, from the innermost, with the files."""
+        self._in_frames = {bare(frame.name) for frame in evidence.frames if frame.name}
         self.called = called_in_frames(self.frames, index)
         self.words = evidence.words
         wanted: dict[int, Hits] = {}
@@ -95,6 +96,11 @@ class Matches:
             if found:
                 return found
         return []
+
+    def named_where(self, name: str) -> str:
+        """In words, where the issue mentions a name."""
+        kinds = {*self.evidence.names[name].kinds, *(["frame"] if name in self._in_frames else [])}
+        return next((said for kind, said in WHERE.items() if kind in kinds), "named in the issue")
 
     def _paths(self, evidence: Evidence) -> list[Mentioned]:
         """The paths that the issue names. One with brackets or blanks counts if a file has it whole, and then no part of it."""

@@ -301,5 +301,6 @@ def test_of_many_methods_of_a_name_only_the_one_with_the_frames_line_is_said_to_
     issue = "Division fails\n\njava.lang.ArithmeticException: / by zero\n\tat p.State$2.read(State.java:11)\n"
     repository = Repository(write(tmp_path / "tree", {"p/State.java": source}))
     ranking = ranking_of(issue, repository, tmp_path / "index")
-    said = {one.candidate.lines.name: [text for _, text in one.candidate.reasons if "frame" in text] for one in ranking.functions}
-    assert said == {"State.A.read": [], "State.B.read": ["named in the last frame of the traceback"], "State.C.read": []}
+    functions = [one.candidate for one in ranking.functions]
+    said = {one.lines.name: [reason.what for reason in one.reasons if reason.kind == "frame"] for one in functions}
+    assert said == {"State.A.read": [], "State.B.read": ["the last"], "State.C.read": []}

@@ -9,9 +9,9 @@ import pytest
 from fusesearch.code.spans import FunctionSpan
 from fusesearch.localizers.ranker.answer import Ranked, Ranking, rank
 from fusesearch.localizers.ranker.columns import Candidate
-from fusesearch.localizers.ranker.facts import words_of
 from fusesearch.localizers.ranker.features import Candidates
-from fusesearch.localizers.ranker.places import FEW_FILES, for_people, joined, said, says_little
+from fusesearch.localizers.ranker.places import FEW_FILES, for_people, says_little
+from fusesearch.localizers.ranker.reasons import Reason, joined
 from fusesearch.localizers.ranker.trees import WEIGHTS, read_models
 
 
@@ -62,21 +62,14 @@ def test_words_alone_have_to_be_surer_than_a_name_to_be_acted_on(columns: dict[s
 
 
 def test_the_reasons_of_a_file_are_never_those_of_its_function():
-    file = Candidate("a.py", None, dict(NAMED), [(4.0, "named in the last frame of the traceback")])
+    file = Candidate("a.py", None, dict(NAMED), [Reason(4.0, "frame", "the last")])
     found = for_people(Ranking([Ranked(file, 0.9)], [Ranked(Candidate("a.py", FunctionSpan(1, 2, "f")), 0.5)]), "")
     assert found.places[0].reasons == ["named in the last frame of the traceback"]
     assert found.places[0].functions[0].reasons == []
     assert found.modify[0].reasons == []
 
 
-def test_reasons_have_whole_words_and_one_message_whose_parts_are_put_together():
-    stems = ", ".join(words_of(word)[0] for word in ("authorization", "memories"))
-    messages = [(1.0, f"has a message with “{part}”") for part in ("must be a", "be a number")]
-    reasons = [*messages, (0.2, f"shares the words {stems} with the issue")]
-    assert said(Ranked(Candidate("a.py", None, {}, reasons), 0.5), "Authorization uses memories") == [
-        "has a message with “must be a number”",
-        "shares the words Authorization, memories with the issue",
-    ]
+def test_messages_whose_parts_go_on_are_put_together():
     for parts, whole in (
         ("", ""), ("abc", "abc"), ("bcd abc cde", "abcde"), ("abc xyz", "abc xyz"), ("aaa", "aaa"), ("aba bab", "abab"),
     ):  # fmt: skip
