@@ -87,7 +87,7 @@ class Building:
         self._thread = threading.Thread(target=Context().run, args=(self._in_thread,), daemon=True, name="index")
         self._progress, self._stop = Progress(), threading.Event()
         self._error: Exception | None = None
-        self._waiting, self._left, self._lock = 0, False, threading.Lock()
+        self._waiting, self._left, self._lock, self._began = 0, False, threading.Lock(), 0.0
         self._asked: set[bytes] = set()
         self._seen: list[tuple[str, bytes]] = []
         self._rows: list[tuple[bytes, int, bytes]] = []
@@ -114,6 +114,7 @@ class Building:
 
     def start(self) -> None:
         """Do it in a thread, which ends with the process."""
+        self._began = time.monotonic()
         self._thread.start()
 
     @property
@@ -121,14 +122,14 @@ class Building:
         """Whether the thread does."""
         return self._thread.is_alive()
 
-    def wait(self, progress: Progress, until: float) -> None:
-        """Wait until the end or that time (:func:`time.monotonic`).
+    def wait(self, progress: Progress) -> None:
+        """Wait until the end, or the caller's patience after the start: who asks again has an answer at once.
 
-        The thread goes on after that time. It stops when the last caller leaves before, such as by cancelling a request.
+        The thread goes on after that. It stops when the last caller leaves before, such as by cancelling a request.
         """
         self._waiting += 1
         try:
-            while self.runs and time.monotonic() < until:
+            while self.runs and time.monotonic() < self._began + progress.patience:
                 check()
                 progress(self._progress.done, self._progress.total)
                 self._thread.join(0.2)
