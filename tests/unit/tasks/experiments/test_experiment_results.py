@@ -211,16 +211,16 @@ def test_a_run_with_a_split_of_its_own_was_measured_on_that(tmp_path, monkeypatc
 def test_an_arm_is_recorded_with_every_param_that_some_arm_sets(tmp_path):
     arms = {"none": {"set": {"select.min_f1": 0.0, "select.min_efficiency": 0.0}}, "joint": {}}
     compared, params = experiment(arms=arms, paper=None, set={"grpo.steps": 3}), Params(select={"min_f1": 0.4})
-    unfiltered = varied(compared, run(tmp_path, "none", 1, 0.5), params)
+    unfiltered = varied(compared, "none", 1, params)
     assert unfiltered == {"grpo.steps": 3, "select.min_efficiency": 0.0, "select.min_f1": 0.0}
-    assert varied(compared, run(tmp_path, "joint", 0, 0.5), params) == {
+    assert varied(compared, "joint", 0, params) == {
         "grpo.steps": 3, "select.min_efficiency": params.select.min_efficiency, "select.min_f1": 0.4
     }  # fmt: skip
     # and with params that usually go unsaid
     shown = {"agent.pre_search": "ranker", "evaluate.agent": {"max_turns": 2}}
     compared = experiment(arms={"none": {}, "joint": {"set": shown}}, paper=None)
-    assert varied(compared, run(tmp_path, "joint", 0, 0.5), Params()) == shown
-    assert varied(compared, run(tmp_path, "none", 0, 0.5), Params()) == {"agent.pre_search": "none", "evaluate.agent": {}}
+    assert varied(compared, "joint", 0, Params()) == shown
+    assert varied(compared, "none", 0, Params()) == {"agent.pre_search": "none", "evaluate.agent": {}}
 
 
 def test_missing_runs_are_named_and_nothing_is_made_up_for_them(root):
