@@ -10,12 +10,14 @@ import json
 import re
 import time
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from fusesearch.agents.forms import read_calls
 from fusesearch.agents.models.base import Completion, FinishReason, Message, Sampling, estimated_usage
 from fusesearch.agents.models.dialect import Dialect, Refusal, ToolFormat, plain, refusal_in, refusal_of
 from fusesearch.agents.models.retries import MalformedReply, Retries
-from fusesearch.agents.models.wire import extra_of, native_calls, text_of, xml_calls
+from fusesearch.agents.models.wire import extra_of, native_calls, text_of
 from fusesearch.agents.parsing import CLOSE, OPEN
 from fusesearch.core.network import making_client
 from fusesearch.core.schema import Usage
@@ -95,7 +97,7 @@ class OpenAICompatibleModel:
         dialect = self.dialect
         if not tools or dialect.tool_format != "auto" or not dialect.tools or dialect.shows is not None:
             return False
-        if first.calls or OPEN in first.text:
+        if first.calls or read_calls(first.text, tools)[1]:
             dialect.shows = True
         elif self._counts and first.finish_reason != "context" and all(row.role != "assistant" for row in messages):
             dialect.shows = True
@@ -118,7 +120,7 @@ class OpenAICompatibleModel:
                     self._move(refusal)
                 continue
             self._counts = getattr(response, "usage", None) is not None
-            return _completion(response, messages, tools, time.perf_counter() - started)
+            return _completion(response, messages, time.perf_counter() - started)
         raise Refusal(400, f"the server refuses each form of the request: {', '.join(self.dialect.changes())}")
 
     def _move(self, refusal: Refusal) -> None:
@@ -185,13 +187,14 @@ async def _whole(stream: Any) -> Any:
     return state.current_completion_snapshot
 
 
-def _completion(response: Any, messages: list[Message], tools: list[dict[str, Any]], seconds: float) -> Completion:
+def _completion(response: Any, messages: list[Message], seconds: float) -> Completion:
     """A chat completion in the loop's form. Raises :class:`MalformedReply` if it is not one."""
     try:
         choice = response.choices[0]
         message, reason = choice.message, choice.finish_reason
         text, extra = text_of(message.content), extra_of(message)
-        calls = native_calls(message.tool_calls, [call.id for row in messages for call in row.tool_calls])
+        old = [SimpleNamespace(function=message.function_call)] if getattr(message, "function_call", None) else None
+        calls = native_calls(message.tool_calls or old, [call.id for row in messages for call in row.tool_calls])
         usage = _usage(response, messages, text, seconds)
     except (AttributeError, TypeError, IndexError) as error:
         raise MalformedReply(f"it is not a completion ({error})") from None
@@ -200,8 +203,6 @@ def _completion(response: Any, messages: list[Message], tools: list[dict[str, An
         text = text_of(extra.pop(thought))
     if calls:
         text = text.replace(OPEN, "").replace(CLOSE, "")
-    else:
-        text, calls = xml_calls(text, tools)
     return Completion(text=text, calls=calls or None, usage=usage, finish_reason=_REASONS.get(reason, "stop"), extra=extra)
 
 

@@ -28,15 +28,15 @@ from fusesearch.core.caches import Caches
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Context, Excerpt, ExcerptKind, Location, Place
 from fusesearch.core.text import printable
-from fusesearch.localizers.ranker import models, ranking_in
-from fusesearch.localizers.ranker.answer import Ranking, location
+from fusesearch.localizers.ranker import answer_in, models
+from fusesearch.localizers.ranker.answer import Ranking, as_answer, location
 from fusesearch.localizers.ranker.building import Progress
 from fusesearch.localizers.ranker.evidence import draw_evidence
 from fusesearch.localizers.ranker.facts import IDENTIFIER, term, words_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.neighbours import Neighbours, Sources, Spot, Use, word_of
 from fusesearch.localizers.ranker.paths import family
-from fusesearch.localizers.ranker.places import FEW_FILES, LEAST, for_people, lines_of
+from fusesearch.localizers.ranker.places import LEAST, lines_of
 from fusesearch.localizers.ranker.within import within
 from fusesearch.search.repository import Repository
 
@@ -96,8 +96,8 @@ def context_of(
     with Index(repository, folder or Caches().index, on_progress) as index:
         if named is not None:
             return _OfName(index, tokens, *named).context()
-        ranking = ranking_in(text, index, FEW_FILES)
-        places = for_people(ranking, text).places
+        ranking, fields = answer_in(text, index)
+        places = as_answer(fields).places
         return _OfIssue(index, tokens, text, ranking, places).context() if places else Context(budget=tokens)
 
 
@@ -239,7 +239,7 @@ class _OfIssue(_Reading):
     def __init__(self, index: Index, budget: int, issue: str, ranking: Ranking, places: Sequence[Place]) -> None:
         super().__init__(index, budget)
         self._issue, self._ranking = issue, ranking
-        self._places = [place for number, place in enumerate(places) if number == 0 or place.confidence >= LEAST]
+        self._places = [one for number, one in enumerate(places) if number == 0 or (one.confidence or LEAST) >= LEAST]
         evidence = draw_evidence(issue)
         told = [*((frame.path, frame.line) for frame in evidence.frames), *((one.path, one.line) for one in evidence.paths)]
         self._told = {(path.replace("\\", "/").rpartition("/")[2], line) for path, line in told}
@@ -248,6 +248,8 @@ class _OfIssue(_Reading):
         """The functions of the answer stand first, then others of its files. A file without any counts as one."""
         answered = {one.entity for place in self._places for one in place.functions}
         paths, having = {place.path for place in self._places}, {one.candidate.path for one in self._ranking.functions}
+        if self._places[0].confidence is None:  # of a search
+            return self._composed([one for place in self._places for one in place.functions or [Location(path=place.path)]])
         ranked = (one for one in self._ranking.functions if one.candidate.path in paths and one.probability >= LEAST)
         reasons = self._ranking.reasons
         wanted = [location(one.candidate.entity, one.probability, reasons(one.candidate), lines_of(one)) for one in ranked]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fusesearch.localizers.lexical.clues import stem
-from fusesearch.localizers.lexical.stopwords import SHORT_WORDS, STOPWORDS
+from fusesearch.localizers.lexical.stopwords import SHORT_WORDS, STOPWORDS, word_set
 from fusesearch.localizers.ranker.facts import HUMP, IDENTIFIER, PART, same_letters, words_of
 
 MOST = 3
@@ -110,7 +110,7 @@ class Text:
         return told
 
 
-_STOP = STOPWORDS | SHORT_WORDS
+_STOP = STOPWORDS | SHORT_WORDS | word_set("all be don may non one per re two up us were")
 
 
 def joined(parts: Sequence[Sequence[str]]) -> list[list[str]]:
