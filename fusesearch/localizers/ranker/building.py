@@ -18,7 +18,8 @@ from typing import Any
 from fusesearch.core.errors import OutsideRootError, ToolError
 from fusesearch.core.stopping import check
 from fusesearch.localizers.ranker.workers import Source, analysed
-from fusesearch.search.repository import Repository
+from fusesearch.search.git import tracked_files
+from fusesearch.search.repository import Repository, clean_name
 
 MAX_FILE_BYTES = 1_000_000
 """Larger files, mostly generated, count by their path alone."""
@@ -35,13 +36,15 @@ class Progress:
 
     ``told`` hears the files done so far and the number of those to do, which other threads find in ``done`` and ``total``. Of
     the ``files`` of an open index, ``missing`` are those that are not in it yet. ``commits`` is the number of earlier commits
-    that counted, None if they were not asked for; ``off`` says why there are none.
+    that counted, None if they were not asked for; ``off`` says why there are none. ``outside`` are files that the issue names and
+    a sparse checkout leaves out.
     """
 
     def __init__(self, told: Callable[[int, int], None] | None = None, patience: float = math.inf) -> None:
         self.patience = patience
         self.done = self.total = self.files = 0
         self.missing: list[str] = []
+        self.outside: list[str] = []
         self.commits: int | None = None
         self.off = ""
         self._told = told
@@ -53,8 +56,9 @@ class Progress:
             self._told(done, total)
 
     def fields(self) -> dict[str, Any]:
-        """What an answer says about its sources: ``history`` (commits) and, if files are missing, ``unindexed``."""
+        """What an answer says about its sources: ``history`` (commits) and, if files are missing, ``outside``, ``unindexed``."""
         history: dict[str, Any] = {} if self.commits is None else {"history": self.commits}
+        history |= {"outside": self.outside} if self.outside else {}
         if not self.missing:
             return history
         return history | {"unindexed": {"files": len(self.missing), "of": self.files, "folders": self._folders()}}
@@ -62,6 +66,10 @@ class Progress:
     def notes(self) -> list[str]:
         """The same as sentences, for what is amiss."""
         notes = [f"History does not count: {self.off}."] if self.off else []
+        if self.outside:
+            folders = dict.fromkeys(os.path.dirname(path) for path in self.outside)
+            how = f"`git sparse-checkout add {' '.join(folders)}`"
+            notes.append(f"Outside of this sparse checkout: {', '.join(self.outside)} ({how} adds it).")
         if self.missing:
             said = f"{len(self.missing):,} of {self.files:,} files are not yet indexed: {', '.join(self._folders())}"
             notes.append(f"{said}. Indexing goes on: ask again for more.")
@@ -72,6 +80,14 @@ class Progress:
         tops = Counter(top + slash for top, slash, _ in (path.partition("/") for path in self.missing))
         names = [name for name, _ in tops.most_common(_FOLDERS)]
         return [*names, "..."] if len(tops) > _FOLDERS else names
+
+
+def outside_of_checkout(text: str, repository: Repository) -> list[str]:
+    """A few files that a text names, and that git knows but a sparse checkout does not have."""
+    if not os.path.lexists(repository.history[0] / "info" / "sparse-checkout"):
+        return []
+    names = (clean_name(name) for name in tracked_files(repository.root))
+    return [path for path in names if path and path in text and not os.path.lexists(repository.root / path)][:_FOLDERS]
 
 
 class Building:
