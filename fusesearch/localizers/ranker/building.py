@@ -25,7 +25,6 @@ MAX_FILE_BYTES = 1_000_000
 
 AT_ONCE = 500  # parameters of a query, rows of a transaction
 WAIT_SECONDS = 30.0
-_READ_BYTES = 16 << 20  # held until it is known which of them are new
 _KEPT_SECONDS = 1.0  # what a process that is killed loses
 _RACY_SECONDS = 2.0
 _FOLDERS = 3
@@ -88,7 +87,6 @@ class Building:
         self._progress, self._stop = Progress(), threading.Event()
         self._error: Exception | None = None
         self._waiting, self._left, self._lock, self._began = 0, False, threading.Lock(), 0.0
-        self._asked: set[bytes] = set()
         self._seen: list[tuple[str, bytes]] = []
         self._rows: list[tuple[bytes, int, bytes]] = []
 
@@ -158,34 +156,20 @@ class Building:
             connection.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?)", seen)
 
     def _sources(self) -> Iterator[Source]:
-        """All files, without the contents of those whose facts are known or asked for."""
-        for part in self._read():
-            digests = {path: digest_of(path, data) for path, data in part.items()}
-            with closing(sqlite3.connect(self._file, timeout=WAIT_SECONDS)) as connection:
-                marks = ",".join("?" * len(digests))
-                query = f"SELECT digest FROM facts WHERE digest IN ({marks})"  # noqa: S608  marks alone
-                known = {digest for (digest,) in connection.execute(query, list(digests.values()))}
-            for path, digest in digests.items():
-                key, changed, _ = self.files[path]
-                self.digests[path] = digest
+        """All files that can be read, without the contents of those whose facts are known or asked for."""
+        asked: set[bytes] = set()
+        connection = sqlite3.connect(self._file, timeout=WAIT_SECONDS, check_same_thread=False)  # one thread at a time asks
+        with closing(connection):
+            for path, (key, changed, _) in self.files.items():
+                if (data := bytes_of(self._repository, path)) is None:
+                    continue
+                digest = self.digests[path] = digest_of(path, data)
                 if changed < time.time() - _RACY_SECONDS:  # else it may change again within the grain of the clock
                     with self._lock:
                         self._seen.append((key, digest))
-                new = digest not in known and digest not in self._asked
-                self._asked.add(digest)
-                yield digest, path, part[path] if new else None
-
-    def _read(self) -> Iterator[dict[str, bytes]]:
-        part: dict[str, bytes] = {}
-        size = 0
-        for path in self.files:
-            if (data := bytes_of(self._repository, path)) is not None:
-                part[path] = data
-                size += len(data)
-            if len(part) == AT_ONCE or size > _READ_BYTES:
-                yield part
-                part, size = {}, 0
-        yield part
+                known = digest in asked or connection.execute("SELECT 1 FROM facts WHERE digest = ?", (digest,)).fetchone()
+                asked.add(digest)
+                yield digest, path, None if known else data
 
 
 def bytes_of(repository: Repository, path: str) -> bytes | None:

@@ -304,3 +304,12 @@ def test_of_many_methods_of_a_name_only_the_one_with_the_frames_line_is_said_to_
     functions = [one.candidate for one in ranking.functions]
     said = {one.lines.name: [reason.what for reason in one.reasons if reason.kind == "frame"] for one in functions}
     assert said == {"State.A.read": [], "State.B.read": ["the last"], "State.C.read": []}
+
+
+def test_a_frame_that_every_trace_passes_comes_after_those_that_few_call(tmp_path: Path):
+    users = {f"p/use{number}.js": f"function use{number}() {{ report({number}) }}\n" for number in range(20)}
+    own = {"p/errors.js": "function report(a) {\n  throw a\n}\n", "p/store.js": "function put(a) {\n  report(a)\n}\n"}
+    trace = "It stops\n\nError: full\n    at report (/x/p/errors.js:2:1)\n    at put (/x/p/store.js:2:1)\n"
+    for files, last in ((own, "p/errors.js"), (own | users, "p/store.js")):
+        found = columns(write(tmp_path / f"{len(files)}", files), trace)
+        assert [path for path in own if found[path].get("frame_last")] == [last]
