@@ -75,8 +75,10 @@ class Text:
 
     def _one(self, reason: Reason) -> str:
         what = reason.what
-        if reason.kind in _IN_CODE and not re.search(rf"(?<!\w){re.escape(what)}(?!\w)", same_letters(self.lines)):
-            return ""
+        if reason.kind in _IN_CODE:
+            common = what.lower() in _STOP and reason.where == "named in the issue"
+            if common or not re.search(rf"(?<!\w){re.escape(what)}(?!\w|::)", same_letters(self.lines)):
+                return ""
         if reason.kind in ("literal", "message"):
             pattern = re.escape(what) if reason.kind == "literal" else r"\W{1,9}".join(map(re.escape, what.split()))
             match = re.search(pattern, self.lines, re.IGNORECASE)
