@@ -72,7 +72,6 @@ FORMS = {
     "clients of MCP": f"<tool_use>\n<name>grep</name>\n<arguments>{A}</arguments>\n</tool_use>",
     "ReAct": f"Action: grep\nAction Input: {A}",
     "OpenAI's message": ROW,
-    "attributes": '<tool_call name="grep" pattern="wanted"/>',
     "no object of arguments": '{"tool": "grep", "pattern": "wanted"}',
 }
 
