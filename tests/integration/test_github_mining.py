@@ -168,9 +168,10 @@ def test_a_budget_is_kept_and_the_next_run_goes_on_at_the_cursor_or_anew_where_g
         with suppress(DataError):  # not one pair yet
             rows, table = mine(source(server, tmp_path, workers=1), tmp_path)
             assert table["complete"] or "budget" in table["message"]
-        assert 0 < server.counts.points - before <= 8
+        assert 0 < server.counts.points - before <= 8 + 3 * spoiled  # a page that is refused counts on the server alone
         for path in (tmp_path / "state").rglob("progress.json") if spoiled and runs == 1 else ():
-            assert '"cursor": "' in (text := path.read_text())
+            text = path.read_text()
+            assert '"cursor": "' in text
             path.write_text(text.replace('"cursor": "', '"cursor": "!'))
     assert runs > 1
     assert rows == clean[0]

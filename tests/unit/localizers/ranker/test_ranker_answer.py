@@ -144,12 +144,12 @@ def test_a_work_tree_and_a_clone_that_shares_objects_have_the_history_and_one_th
         progress = Progress()
         with Index(Repository(there / name), tmp_path / "index", progress) as index:
             assert [found.files for found in commits_of(index)] == [sorted(FILES)]
-        assert (progress.fields(), progress.notes()) == ({"history": 1}, [])
+        assert (progress.fields(), progress.notes()) == ({}, [])
     moved = shutil.move(there / "tree", there / "moved")  # git's record of it names the old place
     with Index(Repository(moved), tmp_path / "index", progress) as index:
         assert commits_of(index) == []
-    assert progress.fields() == {"history": 0}
-    assert progress.notes() == ["History does not count: `.git` leads elsewhere, to what does not name this folder."]
+    why = "`.git` leads elsewhere, to what does not name this folder"
+    assert (progress.fields(), progress.notes()) == ({"no_history": why}, [f"History does not count: {why}."])
 
 
 def test_a_shallow_clone_has_the_history_that_it_has(root: Path, tmp_path: Path):
