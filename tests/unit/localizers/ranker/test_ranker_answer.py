@@ -20,7 +20,7 @@ from fusesearch.core.config import Agent
 from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Instance
 from fusesearch.localizers.base import Setup
-from fusesearch.localizers.ranker import models, ranking_of
+from fusesearch.localizers.ranker import answer_of, models, ranking_of
 from fusesearch.localizers.ranker.answer import rank
 from fusesearch.localizers.ranker.building import Progress
 from fusesearch.localizers.ranker.columns import FILE_COLUMNS, FUNCTION_COLUMNS, Candidate
@@ -143,12 +143,23 @@ def test_a_work_tree_and_a_clone_that_shares_objects_have_the_history_and_one_th
         progress = Progress()
         with Index(Repository(there / name), tmp_path / "index", progress) as index:
             assert [found.files for found in commits_of(index)] == [sorted(FILES)]
-        assert (progress.fields(), progress.notes()) == ({"history": 1}, [])
+        assert (progress.fields(), progress.notes()) == ({}, [])
     moved = shutil.move(there / "tree", there / "moved")  # git's record of it names the old place
     with Index(Repository(moved), tmp_path / "index", progress) as index:
         assert commits_of(index) == []
-    assert progress.fields() == {"history": 0}
-    assert progress.notes() == ["History does not count: `.git` leads elsewhere, to what does not name this folder."]
+    why = "`.git` leads elsewhere, to what does not name this folder"
+    assert (progress.fields(), progress.notes()) == ({"no_history": why}, [f"History does not count: {why}."])
+
+
+def test_a_file_that_the_issue_names_outside_of_a_sparse_checkout_is_said_to_be_there(root: Path, tmp_path: Path):
+    write(root, {"far/away.py": "def off(): pass\n"})
+    commit(root, "far")
+    git(root, "sparse-checkout", "set", "pkg")
+    for text, outside in (("`off` in far/away.py fails", ["far/away.py"]), ("total of pkg/fast.py", [])):
+        progress = Progress()
+        answer_of(text, Repository(root), tmp_path / "index", progress)
+        assert progress.fields().get("outside", []) == outside
+        assert any("far/away.py (`git sparse-checkout add far` adds it)" in note for note in progress.notes()) == bool(outside)
 
 
 def test_a_shallow_clone_has_the_history_that_it_has(root: Path, tmp_path: Path):
