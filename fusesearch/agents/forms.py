@@ -30,17 +30,19 @@ _MARKS = (
     rf"<{_OTHERS}[^<>\n]{{0,40}}(?i:tool|func|call|action|invoke|plugin|name(?=>)|(?<![\w-])(?:%s)(?![\w-]))[^<>\n]{{0,60}}>",
     r"\[CALL_ID\]\w*|\[[A-Z_]*(?:TOOL|CALL|ARGS)[A-Z_]*\]",  # Mistral
     r"(?:commentary )?\bto=",  # Harmony
-    r"functools(?=\[)|>>>|\b(?:Action|Tool|\w+_call):|```(?:tool|func)\w*",  # Phi, Functionary, ReAct, Gemma 3
+    r"functools(?=\[)|>>>|\b(?:Action|Tool(?: call)?|\w+_call):|```(?:tool|func)\w*",  # Phi, Functionary, ReAct, Gemma 3
 )
-_BETWEEN = r"\s|[;,]|```\w*|json\b|code\b|commentary\b|(?:Action )?Input:|</[^<>\n]{1,60}>|<(?:arg|param|input)\w*>"
+_BETWEEN = r"\s|[;,:]|```\w*|json\b|code\b|commentary\b|(?:Action )?Input:|Arguments:|</[^<>\n]{1,60}>|<(?:arg|param|input)\w*>"
 """What stands between calls, or between a name and its arguments, besides marks."""
 _ELEMENT = (
-    r"(?:\s|</\w*name>|<(?:arg|param|input)\w*>|<\w*sep[^<>\n]{0,20}>)*"  # what the elements of a call stand in
-    r"<(?:([^\s<>=/]{1,40})(?:=|\s+(?:name|key)=)[\"']?([\w.-]{1,64})[^<>\n]{0,60}|(%s))>\n?(.{0,2000}?)\n?</(?:\1|\3)>"
+    r"(?:\s|</(?:\w*name|tool|function)>|<(?:arg|param|input)\w*>|<\w*sep[^<>\n]{0,20}>)*"  # what the elements of a call stand in
+    r"<(?![^\s<>=]*(?:function|invoke|tool))(?:([^\s<>=/]{1,40})(?:=|\s+(?:name|key)=)[\"']?([\w.-]{1,64})[^<>\n]{0,60}|(%s))>"
+    r"\n?(.{0,2000}?)\n?(?:</(?:\1|\3)>|(?=</(?:function|invoke)>|\Z))"
 )
 _LOOKS = (
-    r"(?i)<[^<>\n]{0,20}(?:(?:tool|function)[_▁:]?(?:calls?|sep)|invoke\b|python_tag)[^<>\n]{0,40}>"
-    r"|<(?:tool|function)(?:\s+name)?=|\[(?:TOOL_CALLS?|ARGS)\]|\bto=functions\.|\A\s*(?:```\w*\s*)?[\[{].{0,200}[\"'](?:%s)[\"']"
+    r"(?i)<[^<>\n]{0,20}(?:(?:tool|function)[_▁:]?(?:calls?|sep)|invoke\b|python_tag)[^<>\n]{0,200}>"
+    r"|<(?:tool|function)(?:\s+name)?=|\[(?:TOOL_CALLS?|ARGS)\]|\bto=functions\.|<(?:%s)[\s/>]"
+    r"|\A\s*(?:```\w*\s*)?[\[{].{0,200}[\"'](?:%s)[\"']"
 )
 """What looks like a call, whether it can be read or not."""
 _PYTHON = re.compile(r"[\[(\s]{0,20}[\w.]{1,80}\(")
@@ -54,8 +56,8 @@ _ALIASES = [
     (re.compile(r"<\|close\|>([^<>\n]{1,80})<\|sep\|>"), lambda part: f"</{part[1]}>"),
 ]
 """What some families write, in the form of others."""
-_NAMES = ("name", "tool_name", "tool", "function", "recipient_name", "action")
-_ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "tool_input")
+_NAMES = ("name", "tool_name", "function_name", "recipient_name", "tool", "function", "action")
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_arguments", "tool_input", "function_args", "action_input")
 
 Found = tuple[list[ToolCall], int]
 """Calls, and the position behind them."""
@@ -93,10 +95,10 @@ class _Reader:
         name = rf"(?<![\w-])(?:function\b\W{{0,3}})?(?:call:|functions?\.)?({names})(?::\d+)?(?![\w-])"
         mark = f"(?:{'|'.join(_MARKS).replace('%s', names)})"
         self.name, self.element = re.compile(name), re.compile(_ELEMENT % (keys or r"\w+"), re.DOTALL)
-        self.place = re.compile(rf"({mark})\s{{0,20}}|^(?:```(?:json|xml)?\s*\n)?(?=[\[{{]|{name})", re.MULTILINE)
+        self.place = re.compile(rf"({mark})\s{{0,20}}|^(?:(?:```|~~~) ?(?:json|xml)?\s*\n)?(?=[\[{{]|{name})", re.MULTILINE)
         self.around = re.compile(rf"<\|(?:channel|start)\|>\w+|{_MARKS[0]}|```\w*\s*\Z|(?:{mark}\s{{0,20}}){{1,4}}\Z")
         self.gap = re.compile(rf"(?:{mark}|{_BETWEEN}){{0,60}}")
-        self.looks = re.compile(_LOOKS % names, re.DOTALL)
+        self.looks = re.compile(_LOOKS.replace("%s", names), re.DOTALL)
 
     def search(self, text: str, answered: bool) -> tuple[list[ToolCall], int, bool]:
         """The calls of a message, where the first one starts, and whether another one could not be read."""
@@ -108,16 +110,19 @@ class _Reader:
             mark, behind = place[1] or "", place.end()
             named = self.name.search(mark)
             found, end = self._sequence(text, behind, named[1] if named else "")
+            if not found:
+                opens = named or self.name.match(text, behind) or text.startswith(("{", "["), behind)
+                unread = unread or bool(opens and self.looks.search(mark))
+                continue
             if mark:
                 wanted = not answered or all(call.name in self.tools for call in found)
             else:
-                code = text.count("```", 0, place.start()) % 2
-                wanted = not (answered or calls or code or text[end:].strip("` \t\n;.")) and all(map(self._fits, found))
-            if found and wanted:
+                quoted = answered or calls or text.count("```", 0, place.start()) % 2
+                ends = not self.around.sub("", text[end:]).strip("`~ \t\n;.")
+                wanted = not quoted and ends and all(map(self._fits, found))
+            if wanted:
                 start = start if calls else place.start()
                 calls, position = calls + found, end
-            elif not found and (named or self.name.match(text, behind) or text.startswith(("{", "["), behind)):
-                unread = unread or self.looks.search(mark) is not None
         return calls[:MAX_CALLS], start, unread
 
     def _fits(self, call: ToolCall) -> bool:
@@ -192,9 +197,11 @@ class _Reader:
             if ast.unparse(node.func) == "print":
                 return self._called(node.args[0] if node.args else None)
             *_, name = (part for part in ast.unparse(node.func).split(".") if part in self.tools)
-            given = zip(self.tools[name].get("properties", ()), map(ast.literal_eval, node.args), strict=False)
+            given = [ast.literal_eval(argument) for argument in node.args]
             named = {str(argument.arg): ast.literal_eval(argument.value) for argument in node.keywords}
-            return call_of("", name, dict(given) | named)
+            if len(given) == 1 and isinstance(given[0], dict):
+                return call_of("", name, given[0] | named)
+            return call_of("", name, dict(zip(self.tools[name].get("properties", ()), given, strict=False)) | named)
         except (ValueError, TypeError, MemoryError, RecursionError):
             return None
 
