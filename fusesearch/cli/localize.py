@@ -12,7 +12,7 @@ import typer
 
 from fusesearch.cli import seconds_since_start
 from fusesearch.cli.options import FILTERS, SEARCH, AnswerFormat, Repo, Save, with_options
-from fusesearch.cli.output import Format, print_json, read_input, save_text, usage_error
+from fusesearch.cli.output import Format, complain, print_json, read_input, save_text, usage_error
 from fusesearch.cli.screen import screen
 from fusesearch.core.errors import DataError
 
@@ -40,7 +40,7 @@ def localize(
     save: Save = None,
     **search: Any,
 ) -> None:
-    """Find the files and functions of an issue.
+    """Find the files and functions of an issue; of a question, a phrase or a word, the best places, without percentages.
 
     Only reads DIR, as it is on disk: it changes and runs nothing. An index is kept in the user's cache folder. An address, such
     as `OWNER/REPO#N`, is fetched with GITHUB_TOKEN if set, from GITHUB_API_URL if set.
@@ -90,15 +90,13 @@ def ranked(issue: str, repository: Repository, top: int | None, progress: Progre
 
     from fusesearch.cli.report import Report, cost
     from fusesearch.localizers.order import FILES
-    from fusesearch.localizers.ranker import ranking_of
-    from fusesearch.localizers.ranker.places import FEW_FILES, fields_for_people
+    from fusesearch.localizers.ranker import answer_of
     from fusesearch.localizers.registry import WITHOUT_MODEL
 
     if not issue.strip():
         raise DataError("the issue is empty")
     started = time.perf_counter()
-    ranking = ranking_of(issue, repository, on_progress=progress, least=FEW_FILES)
-    fields = fields_for_people(ranking, issue, top or FILES)
+    fields = answer_of(issue, repository, on_progress=progress, top=top or FILES)
     nothing = SimpleNamespace(prompt_tokens=0, completion_tokens=0, seconds=0.0)
     turn = SimpleNamespace(calls=[], observations=[], usage=nothing, seconds_tools=0.0)
     episode = SimpleNamespace(
@@ -146,4 +144,8 @@ def run_and_save(instance: Instance, repository: Repository, searcher: Searcher,
             if kind == "end" and save is not None:
                 save_text(save, payload["trajectory"].model_dump_json(indent=2) + "\n")
 
-        return asyncio.run(searcher.run(instance, repository, on_event))
+        trajectory = asyncio.run(searcher.run(instance, repository, on_event))
+    for change in trajectory.changes:
+        if change.startswith("asked at"):  # so that the address can be given as it should be
+            complain(change)
+    return trajectory

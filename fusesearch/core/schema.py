@@ -182,14 +182,14 @@ class Location(Record):
 
 
 class Place(Record):
-    """A file with its best functions, each with its own probability, for people and coding agents.
+    """A file with its best functions, each with its own probability, for people and coding agents; without one in a search.
 
     ``likely``: this is the first file, and at least 85 in a hundred such files are right, so act on it.
     """
 
     path: str
-    confidence: float
-    likely: bool
+    confidence: float | None = Field(None, exclude_if=_absent)
+    likely: bool = False
     reasons: list[str] = Field(default_factory=list)
     functions: list[Location] = Field(default_factory=list)
 
@@ -199,9 +199,11 @@ class Answer(Record):
 
     ``confidence`` is the probability that the first file is right, from localizers that can tell. ``places`` is the same
     ranking by file, of the ranker when people ask: ``modify`` is the set with the highest expected F1, and what is scored.
-    The answer of a question has ``values``, the entries of its section, and ``text``, the whole section.
+    The answer of a question has ``values``, the entries of its section, and ``text``, the whole section. ``kind`` is ``search``
+    where the text was no issue: then ``modify`` has the files of ``places``, and nothing has a confidence.
     """
 
+    kind: Literal["search"] | None = Field(None, exclude_if=_absent)
     modify: list[Location] = Field(default_factory=list)
     related: list[Location] = Field(default_factory=list)
     places: list[Place] = Field(default_factory=list, exclude_if=_absent)

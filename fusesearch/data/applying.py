@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from fusesearch.core.errors import DataError
 from fusesearch.data.patches import FileChange, Hunk, split_lines
@@ -51,6 +51,7 @@ def apply_patch(changes: Sequence[FileChange], read: Reader) -> list[Patched]:
     gone: set[str] = set()
     now: dict[str, Patched] = {}
     found: list[Patched] = []
+    reverted: list[Patched] = []
     for change in (change for change in changes if not change.submodule):
         in_place = change.kind in ("modified", "deleted")
         if not in_place and (change.new in now or (change.new not in leaving and read(change.new) is not None)):
@@ -64,12 +65,26 @@ def apply_patch(changes: Sequence[FileChange], read: Reader) -> list[Patched]:
             raise DataError(f"the patch does not apply: it deletes {change.old}, but not all its lines")
         if change.kind == "copied":
             file.old, file.before, edits = "", [], [Edit(0, (), tuple(file.after))]
-        file.edits = _composed(file.before, file.edits, edits) if file.edits else edits
+        if file.edits:
+            edits = _composed(file.before, file.edits, edits)
+            reverted += [file] if not edits else []
+        file.edits = edits
         file.new = change.new
         if change.new:
             now[change.new] = file
         if change.kind in ("deleted", "renamed"):
             gone.add(change.old)
+    return [file for file in found if file.edits or file not in reverted]
+
+
+def submodules_apart(changes: Iterable[FileChange], read: Reader) -> list[FileChange]:
+    """``changes``, with ``submodule`` also for renames without lines, whose modes git does not write: ``.gitmodules`` tells."""
+    found = []
+    for change in changes:
+        if change.kind == "renamed" and not change.hunks and not change.opaque and read(change.old) is None:
+            known = re.findall(r"^\s*path\s*=\s*(.*?)\s*$", read(".gitmodules") or "", re.MULTILINE)
+            change = replace(change, submodule=change.old in known)
+        found.append(change)
     return found
 
 

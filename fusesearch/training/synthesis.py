@@ -18,10 +18,9 @@ from pathlib import Path
 
 from fusesearch.agents.loop import run_episode, run_episodes
 from fusesearch.agents.models.base import Model, Sampling
-from fusesearch.agents.models.chat import unreadable_calls
 from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.core.config import Params, Synthesize, Teacher
-from fusesearch.core.errors import ConfigError, InfrastructureError
+from fusesearch.core.errors import InfrastructureError
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.core.storage import Journal, Progress, silent
 from fusesearch.localizers.answerers.scripted import LexicalAnswers
@@ -94,7 +93,6 @@ def synthesize(
 
     Raises:
         InfrastructureError: over half of the candidates failed; finished ones stay in the journal.
-        ConfigError: the calls of a teacher that the stage serves cannot be read.
     """
     failed: dict[str, Trajectory] = {}
     with _asked(params.teacher, params, out) as model:
@@ -183,9 +181,4 @@ def _asked(teacher: Teacher, params: Params, out: Path) -> Iterator[Callable[[],
         yield lambda: OpenAICompatibleModel(teacher.model, teacher.base_url, os.environ.get("OPENAI_API_KEY"))
     else:
         with served(teacher.model, params.compute, out, params.model.dtype) as policy:
-            if (form := unreadable_calls(policy.tokenizer)) and params.agent.prompt == "full":
-                raise ConfigError(
-                    f"teacher.model {teacher.model} writes tool calls as {form!r}, which cannot be read from its text: serve it "
-                    "with `vllm serve --enable-auto-tool-choice --tool-call-parser NAME`, and set teacher.base_url"
-                )
             yield policy.model

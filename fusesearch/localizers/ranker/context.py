@@ -10,10 +10,11 @@ from fusesearch.code.naming import read_name, unwrapped
 from fusesearch.core.caches import Caches
 from fusesearch.core.errors import DataError, OptionError
 from fusesearch.core.schema import Context
-from fusesearch.localizers.ranker import models, ranking_in
-from fusesearch.localizers.ranker.index import Index, Progress
+from fusesearch.localizers.ranker import answer_in, models
+from fusesearch.localizers.ranker.answer import as_answer
+from fusesearch.localizers.ranker.building import Progress
+from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.name_context import about_name
-from fusesearch.localizers.ranker.places import FEW_FILES, for_people
 from fusesearch.localizers.ranker.text_context import about_text
 from fusesearch.localizers.ranker.within import within
 from fusesearch.search.repository import Repository
@@ -53,8 +54,8 @@ def context_of(
     with Index(repository, folder or Caches().index, on_progress) as index:
         if named is not None:
             return about_name(*named, index, tokens, impact)
-        ranking = ranking_in(text, index, FEW_FILES)
-        places = for_people(ranking, text).places
+        ranking, fields = answer_in(text, index)
+        places = as_answer(fields).places
         return about_text(text, index, tokens, ranking, places) if places else Context(budget=tokens)
 
 

@@ -10,13 +10,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from fusesearch.core.stopping import checked
-from fusesearch.localizers.ranker.columns import SCORES, Candidate, has_literal, in_frame, is_common, kind_weight, named_where
-from fusesearch.localizers.ranker.evidence import is_word, squashed
+from fusesearch.localizers.ranker.columns import SCORES, Candidate, is_common, kind_weight
+from fusesearch.localizers.ranker.evidence import LEAST_STEM, is_word, squashed
 from fusesearch.localizers.ranker.facts import words_of
 from fusesearch.localizers.ranker.history import History
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.matching import Matches, bare, module_parts, path_words, spread
 from fusesearch.localizers.ranker.paths import family
+from fusesearch.localizers.ranker.reasons import Reason
 
 MAX_FILES = 100
 """Candidates of an issue."""
@@ -35,7 +36,7 @@ class WholeTree:
     def __init__(self, matches: Matches, history: History | None) -> None:
         self.matches = matches
         self.columns: dict[str, dict[int, float]] = defaultdict(dict)
-        self.reasons: dict[int, list[tuple[float, str]]] = defaultdict(list)
+        self.reasons: dict[int, list[Reason]] = defaultdict(list)
         self.exports: dict[tuple[str, str], float] = {}
         self._tops = {name: max(scores, default=0.0) or 1.0 for name, scores in matches.scores.items()}
         self._ranks = {name: _ranks(matches.scores[name]) for name in ("all", "title")}
@@ -62,7 +63,6 @@ class WholeTree:
         """The columns known so far."""
         matches, history, path = self.matches, self.history, self.matches.paths[file]
         idf = {word: matches.idf(word) for word in matches.words if _contains(matches.hits[word].files, file)}
-        rare = sorted(idf, key=lambda word: -idf[word] * matches.words[word])[:3]
         columns = {name: matches.scores[name][file] / self._tops[name] for name in SCORES}
         columns |= {name: column[file] for name, column in self.columns.items() if file in column}
         columns |= self._issue | {
@@ -77,9 +77,7 @@ class WholeTree:
             "prior": self._prior(file),
         }
         if history and history.words.get(path, 0.0) > 0.5:
-            self.reasons[file].append((history.words[path], f"changed with similar words in {history.similar[path]}"))
-        if rare:
-            self.reasons[file].append((0.1, f"shares the words {', '.join(rare)} with the issue"))
+            self.reasons[file].append(Reason(history.words[path], "history", history.similar[path]))
         return Candidate(path, None, columns, self.reasons[file])
 
     def _prior(self, file: int) -> float:
@@ -115,17 +113,18 @@ class WholeTree:
         having, count = spread(words), len(words)
         idf = {word: math.log(1 + count / times) for word, times in having.items()}
         total = sum(idf.get(word, 0.0) for word in evidence.title) or 1.0
-        top = max((sum(idf[word] for word in found) for found in words), default=0.0) or 1.0
+        top = max((math.fsum(idf[word] for word in found) for found in words), default=0.0) or 1.0
         for file, found in enumerate(checked(words)):
             parts = module_parts(matches.paths[file].split("/"))
             own = words_of(parts[-1]) if parts else ()
             in_title = bool(parts) and squashed(parts[-1]) in evidence.stems
             if found:
-                self._put("path_words", file, sum(idf[word] for word in found) / top)
-                self._put("path_title", file, sum(idf[word] for word in found if word in evidence.title) / total)
+                self._put("path_words", file, math.fsum(idf[word] for word in found) / top)
+                self._put("path_title", file, math.fsum(idf[word] for word in found if word in evidence.title) / total)
             if in_title or (own and own[0] in evidence.title):
                 self._put("stem_title", file, 1.0)
-                self.reasons[file].append((1.0, f"its name is in the title: `{parts[-1]}`"))
+                whole = in_title or len(squashed(parts[-1])) < LEAST_STEM
+                self.reasons[file].append(Reason(1.0, "stem" if whole else "like", parts[-1]))
         for scope in evidence.scopes:
             self._add_scope([part for part in map(squashed, re.split(r"[/.]|::", scope)) if part])
         for file, share in matches.named.items():
@@ -134,14 +133,14 @@ class WholeTree:
             files = matches.resolve.files(mentioned, link)
             for file in files:
                 self._put("path_named", file, 1 / len(files))
-                self.reasons[file].append((4.0 / len(files), "named by its path" + (f" and line {line}" if line else "")))
+                self.reasons[file].append(Reason(4.0 / len(files), "path", where=f" and line {line}" if line else ""))
         for dotted in evidence.modules:
             length, files = matches.resolve.modules(dotted)
             for file in files:
                 self._put("module", file, length)
                 self._put("module_share", file, 1 / len(files))
                 if length > 1:
-                    self.reasons[file].append((1.5 / len(files), f"the module of `{dotted}`"))
+                    self.reasons[file].append(Reason(1.5 / len(files), "module", dotted))
 
     def _add_scope(self, scope: Sequence[str]) -> None:
         """Files in the folder, or with the name, that stands before the colon of the title."""
@@ -164,8 +163,8 @@ class WholeTree:
                     self._put("defines_class", file, sure)
                 self._put("defines_unique", file, sure)
                 self._add("defines_count", file, sure)
-                said = f"defines `{name}`, {named_where(mention.kinds)}"
-                self.reasons[file].append((3 * sure * kind_weight(mention.kinds), said))
+                weight = 3 * sure * kind_weight(mention.kinds)
+                self.reasons[file].append(Reason(weight, "defines", name, matches.named_where(name)))
             calls = matches.hits[f"k:{name}"]
             for file in calls.files:
                 self._add("calls", file, matches.idf(f"k:{name}") if files else 0.0)
@@ -192,7 +191,7 @@ class WholeTree:
                 self._put("frame", file, value)
                 if depth == 0:
                     self._put("frame_last", file, 1 / len(files))
-                self.reasons[file].append((4.0 * value, in_frame(depth)))
+                self.reasons[file].append(Reason(4.0 * value, "frame", "a" if depth else "the last"))
         for frame in matches.evidence.frames:
             if frame.name and not is_common(frame.name):
                 files = sorted(set(matches.hits[f"d:{bare(frame.name)}"].files))
@@ -202,7 +201,7 @@ class WholeTree:
             files = sorted({file for file in matches.hits[f"d:{name}"].files if family(matches.paths[file]) == call.family})
             for file in files if len(files) <= MAX_EXPORTS else ():
                 self._put("frame_callee", file, call.weight / len(files))
-                self.reasons[file].append((call.weight / len(files), f"defines `{name}`, called by `{call.caller}` of a frame"))
+                self.reasons[file].append(Reason(call.weight / len(files), "callee", name, call.caller))
 
     def _add_literals(self) -> None:
         matches = self.matches
@@ -211,9 +210,14 @@ class WholeTree:
             for file in matches.hits[text].files:
                 self._add("literal" if text.startswith("l:") else "phrase", file, idf)
                 if idf > 3:
-                    self.reasons[file].append((0.3 * idf, has_literal(text)))
+                    self.reasons[file].append(literal_reason(text, idf))
         _to_one(self.columns["literal"])
         _to_one(self.columns["phrase"])
+
+
+def literal_reason(text: str, idf: float) -> Reason:
+    """That a file or function has a term of a literal: the whole of one, or three words of one."""
+    return Reason(0.3 * idf, "literal" if text.startswith("l:") else "message", text[2:])
 
 
 def exported(index: Index, path: str, name: str) -> float:

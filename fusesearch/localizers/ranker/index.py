@@ -148,12 +148,11 @@ class Index:
 
     def _update(self) -> dict[str, bytes]:
         """Digests of the files that have facts, after the analysis of new contents, or of as many as there was time for."""
-        key, until = (self._file, self._root), time.monotonic() + self.progress.patience
-        today = int(time.time()) // _DAY_SECONDS
+        key, today = (self._file, self._root), int(time.time()) // _DAY_SECONDS
         while True:
             building = _RUNNING.get(key)
             if busy := building is not None and building.runs:
-                building.wait(self.progress, until)
+                building.wait(self.progress)
             files = {path: found for path in checked(self.paths) if (found := self._on_disk(path))}
             known = self._lookup("SELECT file, digest FROM seen WHERE file IN ({})", [key for key, _, _ in files.values()])
             digests = {path: known[key] for path, (key, _, _) in files.items() if key in known}
@@ -171,7 +170,7 @@ class Index:
                     _RUNNING[key] = building
                     building.start()
             if started:
-                building.wait(self.progress, until)
+                building.wait(self.progress)
                 break
         partly = building is not None and building.runs
         if todo and building:

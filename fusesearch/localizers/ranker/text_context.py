@@ -15,7 +15,7 @@ from fusesearch.localizers.ranker.excerpts import Page
 from fusesearch.localizers.ranker.facts import IDENTIFIER, words_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.neighbours import Neighbours, Spot
-from fusesearch.localizers.ranker.places import LEAST, lines_of, said
+from fusesearch.localizers.ranker.places import LEAST, lines_of
 
 BODIES, AROUND = 0.6, 0.8
 """Shares of the page up to which bodies stand, and then what is around them."""
@@ -28,7 +28,7 @@ def about_text(issue: str, index: Index, tokens: int, ranking: Ranking, places: 
     """The functions of the answer stand first, then others of its files. A file without any counts as one."""
     code = Neighbours(index)
     page = Page(code, tokens)
-    places = [place for number, place in enumerate(places) if number == 0 or place.confidence >= LEAST]
+    places = [place for number, place in enumerate(places) if number == 0 or (place.confidence or LEAST) >= LEAST]
     evidence = draw_evidence(issue)
     told = [*((one.path, one.line) for one in evidence.frames), *((one.path, one.line) for one in evidence.paths)]
     named = {(path.replace("\\", "/").rpartition("/")[2], line) for path, line in told}
@@ -41,10 +41,12 @@ def about_text(issue: str, index: Index, tokens: int, ranking: Ranking, places: 
 
     paths, having = {place.path for place in places}, {one.candidate.path for one in ranking.functions}
     likely = [one for one in ranking.functions if one.candidate.path in paths and one.probability >= LEAST]
-    rows = [location(one.candidate.entity, one.probability, said(one, issue), lines_of(one)) for one in likely]
-    rows += [location(one.path, one.confidence, one.reasons) for one in places if one.path not in having]
+    rows = [location(one.candidate.entity, one.probability, ranking.reasons(one.candidate), lines_of(one)) for one in likely]
+    rows += [location(one.path, one.confidence or 0, one.reasons) for one in places if one.path not in having]
     answered = {one.entity for place in places for one in place.functions}
     wanted = [Location.model_validate(row) for row in rows]
+    if places[0].confidence is None:  # of a search
+        wanted = [one for place in places for one in place.functions or [Location(path=place.path)]]
     wanted.sort(key=lambda one: (one.function is not None and one.entity not in answered, -(one.confidence or 0)))
     for one in wanted:
         page.body("function", one, BODIES, partial(weight, one.path))

@@ -8,6 +8,7 @@ facts but its path's.
 from __future__ import annotations
 
 import gc
+import os
 import queue
 import threading
 from collections.abc import Generator, Iterator
@@ -91,6 +92,8 @@ def serve() -> None:
     """The worker: answer paths and contents with the facts of each."""
     from fusesearch.core.answering import answer_all
 
+    with suppress(AttributeError):  # on Windows
+        os.nice(5)  # who answers meanwhile goes first
     gc.disable()  # it walks every syntax tree as it grows: four times the time of a parse
     numbers = count(1)
 

@@ -116,6 +116,17 @@ async def test_a_question_is_answered_with_entries_and_text(folder):
     assert text(empty).endswith(": the question is empty")
 
 
+async def test_a_word_or_a_question_is_a_search_and_nothing_is_refused_for_being_short(folder):
+    async with client(folder) as asking:
+        for words in ("perimeter", "how is the perimeter computed"):
+            found = await asking.call_tool("localize", {"issue": words})
+            assert (found.is_error, text(found)[:8], "%" in text(found)) == (False, "A search", False)
+            place = found.structured_content["places"][0]
+            assert (found.structured_content["kind"], place["path"], "confidence" in place) == ("search", "shapes.py", False)
+        read = await asking.call_tool("context", {"issue": "how is the perimeter computed"})
+    assert "def perimeter(side):\n    return 3 * side" in text(read)
+
+
 async def test_context_returns_what_to_read_within_its_budget(folder):
     async with client(folder) as asking:
         found = await asking.call_tool("context", {"issue": ISSUE, "tokens": 200})
@@ -146,8 +157,11 @@ async def test_a_first_index_tells_its_progress_and_an_answer_that_cannot_wait_s
             said = {**(result.structured_content or {}), **(result.meta or {})}
             assert said["unindexed"] == {"files": 1, "of": 2, "folders": ["slow.py"]}
             assert "perimeter" in result.content[0].text
-            assert "1 of 2 files are not yet indexed: slow.py. Indexing goes on" in result.content[-1].text
-        assert told == [(1, 2, "indexing: 1 of 2 files")] * 2
+            assert "1 of 2 files are not yet indexed, most of them in slow.py. Indexing goes on" in result.content[-1].text
+        missing = await asking.call_tool("context", {"issue": "slow"})
+        assert missing.is_error
+        assert "1 of 2 files are not yet indexed" in text(missing)
+        assert told == [(1, 2, "indexing: 1 of 2 files")], "the second waits no more"
         go_on.set()
         result = await asking.call_tool("localize", {"issue": "slow() in slow.py fails"})
     assert result.structured_content["places"][0]["path"] == "slow.py"

@@ -145,7 +145,13 @@ RENAMED = "diff --git a/n.py b/m.py\nsimilarity index 50%\nrename from n.py\nren
 CHANGED = "@@ -1,2 +1,3 @@\n def f():\n-    pass\n+    return 1\n+def g(): pass\n"
 COPIED = "diff --git a/n.py b/m.py\nsimilarity index 50%\ncopy from n.py\ncopy to m.py\n"
 SIDES = "--- a/n.py\n+++ b/m.py\n"
-FILES = {"n.py": "def f():\n    pass\n", "caf\u00e9 x.py": "def f():\n    pass\n", "logo.png": "\ufffd", "a b": ""}
+FILES = {
+    "n.py": "def f():\n    pass\n",
+    "caf\u00e9 x.py": "def f():\n    pass\n",
+    "logo.png": "\ufffd",
+    "a b": "",
+    ".gitmodules": "  path = lib\n",
+}
 
 
 @pytest.mark.parametrize(
@@ -202,6 +208,9 @@ def linked(*marks: str) -> str:
 @pytest.mark.parametrize(
     ("patch", "expected"),
     [
+        (RENAMED.replace("n.py", "lib").replace("m.py", "vendor/lib"), Truth(submodules=["lib", "vendor/lib"])),
+        (RENAMED.replace("n.py", "bil"), "bil does not exist"),
+        (FIRST + FIRST.replace("1,2 +1,4", "1,4 +1,2").replace("+import os\n+\n", "-import os\n-\n"), Truth()),
         (linked("-") + ADDED, Truth(files=["n.py"], added_functions=["n.py::f"])),
         (DELETED + linked("+"), Truth(files=["n.py"], functions=["n.py::f"], lines={"n.py": [(1, 2)]})),
         (DELETED + ADDED, Truth(files=["n.py"], functions=["n.py::f"], lines={"n.py": [(1, 2)]})),
