@@ -20,8 +20,8 @@ from fusesearch.core.schema import ToolCall
 
 MAX_CHARS = 100_000
 """Length of a message up to which forms other than Hermes's are looked for."""
-MAX_MARKS, MAX_LINES = 128, 20
-"""Most marks, and lines without one, behind which calls are looked for."""
+MAX_PLACES = 128
+"""Most marks and starts of lines at which calls are looked for."""
 
 _OTHERS = r"(?!/|arg|[^<>\n]{0,60}(?:respon|result|output|param))"
 """Excludes tags of arguments and results, and closing ones."""
@@ -30,20 +30,19 @@ _MARKS = (
     rf"<{_OTHERS}[^<>\n]{{0,40}}(?i:tool|func|call|action|invoke|plugin|name(?=>)|(?<![\w-])(?:%s)(?![\w-]))[^<>\n]{{0,60}}>",
     r"\[CALL_ID\]\w*|\[[A-Z_]*(?:TOOL|CALL|ARGS)[A-Z_]*\]",  # Mistral
     r"(?:commentary )?\bto=",  # Harmony
-    r"functools(?=\[)|>>>|\b(?:Action|Tool|\w+_call):|```(?:tool|func)\w*",  # Phi, Functionary, ReAct, Gemma 3
+    r"functools(?=\[)|>>>|\b(?:Action|Tool(?: call)?|\w+_call):|```(?:tool|func)\w*",  # Phi, Functionary, ReAct, Gemma 3
 )
-_BETWEEN = r"\s|[;,]|```\w*|json\b|code\b|commentary\b|(?:Action )?Input:|</[^<>\n]{1,60}>|<(?:arg|param|input)\w*>"
+_BETWEEN = r"\s|[;,:]|```\w*|json\b|code\b|commentary\b|(?:Action )?Input:|Arguments:|</[^<>\n]{1,60}>|<(?:arg|param|input)\w*>"
 """What stands between calls, or between a name and its arguments, besides marks."""
 _ELEMENT = (
-    r"(?:\s|</\w*name>|<(?:arg|param|input)\w*>|<\w*sep[^<>\n]{0,20}>)*"  # what the elements of a call stand in
-    r"<(?:([^\s<>=/]{1,40})(?:=|\s+(?:name|key)=)[\"']?([\w.-]{1,64})[^<>\n]{0,60}|(%s))>\n?(.{0,2000}?)\n?</(?:\1|\3)>"
+    r"(?:\s|</(?:\w*name|tool|function)>|<(?:arg|param|input)\w*>|<\w*sep[^<>\n]{0,20}>)*"  # what the elements of a call stand in
+    r"<(?:([^\s<>=/]{1,40})(?:=|\s+(?:name|key)=)[\"']?([\w.-]{1,64})[^<>\n]{0,60}|(%s))>\n?(.{0,2000}?)\n?(?:</(?:\1|\3)>|(?=</(?:function|invoke)>|\Z))"
 )
 _LOOKS = (
-    r"(?i)<[^<>\n]{0,20}(?:(?:tool|function)[_▁:]?(?:calls?|sep)|invoke\b|python_tag)[^<>\n]{0,40}>|<function=|\[(?:TOOL_CALLS?|ARGS)\]"
-    r"|\bto=functions\.|\A\s*(?:```\w*\s*)?[\[{].{0,200}[\"'](?:%s)[\"']"
+    r"(?i)<[^<>\n]{0,20}(?:(?:tool|function)[_▁:]?(?:calls?|sep)|invoke\b|python_tag)[^<>\n]{0,200}>"
+    r"|<(?:tool|function)(?:\s+name)?=|\[(?:TOOL_CALLS?|ARGS)\]|\bto=functions\.|<(?:%s)[\s/>]|\A\s*(?:```\w*\s*)?[\[{].{0,200}[\"'](?:%s)[\"']"
 )
 """What looks like a call, whether it can be read or not."""
-_ATTRIBUTE = re.compile(r"\b([\w.-]{1,64})=\"([^\"<>]{0,2000})\"")
 _PYTHON = re.compile(r"[\[(\s]{0,20}[\w.]{1,80}\(")
 _END = re.compile(rf"{_MARKS[0]}|</|```|\Z")
 _KEY, _QUOTE = r"<arg_key[^<>]{0,20}>\s*([\w.-]{1,64})\s*</arg_key[^<>]{0,20}>", r'(?:<\|"\|>|<escape>)'
@@ -55,11 +54,11 @@ _ALIASES = [
     (re.compile(r"<\|close\|>([^<>\n]{1,80})<\|sep\|>"), lambda part: f"</{part[1]}>"),
 ]
 """What some families write, in the form of others."""
-_NAMES = ("name", "tool_name", "tool", "function", "recipient_name", "action")
-_ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "tool_input")
+_NAMES = ("name", "tool_name", "function_name", "recipient_name", "tool", "function", "action")
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_arguments", "tool_input", "function_args", "action_input")
 
 Found = tuple[list[ToolCall], int]
-"""Calls and a position in the text: behind them where a form reads, of their start where a message is searched."""
+"""Calls, and the position behind them."""
 
 
 def read_calls(text: str, tools: Sequence[Mapping[str, Any]], answered: bool = False) -> tuple[str, list[ToolCall]]:
@@ -75,13 +74,9 @@ def read_calls(text: str, tools: Sequence[Mapping[str, Any]], answered: bool = F
     reader, shown = _Reader(tools), visible(text)[:MAX_CHARS]
     for form, words in _ALIASES:
         shown = form.sub(words, shown)
-    calls, start, unread = reader.marked(shown)
+    calls, start, unread = reader.search(shown, answered)
     looks = reader.looks.search(shown)
-    if answered:
-        calls, unread = [call for call in calls if call.name in reader.tools], False
-    elif not calls:
-        calls, start = reader.ending(shown)
-        unread = not calls and not hermes and looks is not None
+    unread = not answered and (unread if calls else not hermes and looks is not None)
     told = f"a call in this form cannot be read. Right would be: {EXAMPLE}"
     found = [*(calls or hermes), *[ToolCall(id="", name="", error=told)] * unread]
     prose = shown[: min(start, looks.start())] if looks else shown[:start]
@@ -97,36 +92,36 @@ class _Reader:
         keys = "|".join({re.escape(key) for rules in self.tools.values() for key in rules.get("properties", ())})
         name = rf"(?<![\w-])(?:function\b\W{{0,3}})?(?:call:|functions?\.)?({names})(?::\d+)?(?![\w-])"
         mark = f"(?:{'|'.join(_MARKS).replace('%s', names)})"
-        self.name, self.mark = re.compile(name), re.compile(rf"{mark}\s{{0,20}}")
+        self.name, self.element = re.compile(name), re.compile(_ELEMENT % (keys or r"\w+"), re.DOTALL)
+        self.place = re.compile(rf"({mark})\s{{0,20}}|^(?:(?:```|~~~) ?(?:json|xml)?\s*\n)?(?=[\[{{]|{name})", re.MULTILINE)
         self.around = re.compile(rf"<\|(?:channel|start)\|>\w+|{_MARKS[0]}|```\w*\s*\Z|(?:{mark}\s{{0,20}}){{1,4}}\Z")
         self.gap = re.compile(rf"(?:{mark}|{_BETWEEN}){{0,60}}")
-        self.line = re.compile(rf"^(?:```(?:json|xml)?\s*\n)?(?=[\[{{]|{name})", re.MULTILINE)
-        self.element, self.looks = re.compile(_ELEMENT % (keys or r"\w+"), re.DOTALL), re.compile(_LOOKS % names, re.DOTALL)
+        self.looks = re.compile(_LOOKS.replace("%s", names), re.DOTALL)
 
-    def marked(self, text: str) -> tuple[list[ToolCall], int, bool]:
-        """The calls with a mark, where the first one starts, and whether another could not be read."""
+    def search(self, text: str, answered: bool) -> tuple[list[ToolCall], int, bool]:
+        """The calls of a message, where the first one starts, and whether another one could not be read."""
         calls: list[ToolCall] = []
         start, position, unread = 0, 0, False
-        for _ in range(MAX_MARKS):
-            if len(calls) >= MAX_CALLS or not (mark := self.mark.search(text, position)):
-                break
-            named = self.name.search(mark[0])
-            found, position = self._sequence(text, mark.end(), named[1] if named else "")
-            opens = named or self.name.match(text, position) or text.startswith(("{", "["), position)
-            unread = unread or bool(not found and opens and self.looks.search(mark[0]))
-            start = start if calls else mark.start()
-            calls += found
+        for place in islice(self.place.finditer(text), MAX_PLACES):
+            if place.start() < position or len(calls) >= MAX_CALLS:
+                continue  # inside of a call
+            mark, behind = place[1] or "", place.end()
+            named = self.name.search(mark)
+            found, end = self._sequence(text, behind, named[1] if named else "")
+            if not found:
+                opens = named or self.name.match(text, behind) or text.startswith(("{", "["), behind)
+                unread = unread or bool(opens and self.looks.search(mark))
+                continue
+            if mark:
+                wanted = not answered or all(call.name in self.tools for call in found)
+            else:
+                quoted = answered or calls or text.count("```", 0, place.start()) % 2
+                ends = not self.around.sub("", text[end:]).strip("`~ \t\n;.")
+                wanted = not quoted and ends and all(map(self._fits, found))
+            if wanted:
+                start = start if calls else place.start()
+                calls, position = calls + found, end
         return calls[:MAX_CALLS], start, unread
-
-    def ending(self, text: str) -> Found:
-        """The calls without a mark that end the message, if each fits its tool, and where they start."""
-        for line in islice(self.line.finditer(text), MAX_LINES):
-            if text.count("```", 0, line.start()) % 2:
-                continue  # the middle of some code
-            calls, end = self._sequence(text, line.end())
-            if calls and not text[end:].strip("` \t\n;.") and all(map(self._fits, calls)):
-                return calls, line.start()
-        return [], 0
 
     def _fits(self, call: ToolCall) -> bool:
         rules, given = self.tools.get(call.name), call.arguments.keys()
@@ -172,12 +167,7 @@ class _Reader:
     def elements(self, text: str, start: int, behind: int, name: str) -> Found:
         """An element for each argument: Qwen, MiniMax, DeepSeek V3.2, GLM, Hunyuan, Step, Seed, Kimi K3, Claude, Cline."""
         rules = self.tools.get(name, {}).get("properties", {})
-        attributes = _ATTRIBUTE.findall(text[text.rfind("<", 0, start) : start]) if name else ()
-        arguments = {
-            key: _typed(value, rules.get(key, {}).get("type"))
-            for key, value in attributes
-            if value != name and (key in rules or not rules)
-        }
+        arguments: dict[str, Any] = {}
         while name and len(arguments) < MAX_CALLS and (element := self.element.match(text, behind)):
             key, behind = element[2] or element[3], element.end()
             arguments[key] = _typed(element[4], rules.get(key, {}).get("type"))
@@ -202,12 +192,14 @@ class _Reader:
         if not isinstance(node, ast.Call):
             return None
         try:
-            *_, name = (part for part in ast.unparse(node.func).split(".") if part in self.tools or part == "print")
-            if name == "print":
+            if ast.unparse(node.func) == "print":
                 return self._called(node.args[0] if node.args else None)
-            given = zip(self.tools[name].get("properties", ()), map(ast.literal_eval, node.args), strict=False)
+            *_, name = (part for part in ast.unparse(node.func).split(".") if part in self.tools)
+            given = [ast.literal_eval(argument) for argument in node.args]
             named = {str(argument.arg): ast.literal_eval(argument.value) for argument in node.keywords}
-            return call_of("", name, dict(given) | named)
+            if len(given) == 1 and isinstance(given[0], dict):
+                return call_of("", name, given[0] | named)
+            return call_of("", name, dict(zip(self.tools[name].get("properties", ()), given, strict=False)) | named)
         except (ValueError, TypeError, MemoryError, RecursionError):
             return None
 
@@ -231,7 +223,5 @@ def _json(text: str, start: int) -> tuple[Any, int]:
 
 def _typed(text: str, kind: Any) -> Any:
     """An argument that an element has as text: of a string's type as it is, otherwise the JSON that it is."""
-    try:
-        return text if kind == "string" else json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    value, end = _json(text, 0) if kind != "string" else (text, len(text))
+    return value if end == len(text) else text

@@ -1,7 +1,7 @@
 """Converts text that a model wrote to calls and answers, and back. Parses any text in linear time and never executes it.
 
-Calls are Hermes blocks, as Qwen models write them: ``<tool_call>``, one JSON object, ``</tool_call>``. Answers are the
-two sections of FuseSearch appendix E; only *Locations to Modify* is scored.
+Calls are Hermes blocks, as Qwen models write them: ``<tool_call>``, one JSON object, ``</tool_call>``; the other forms are read
+in :mod:`fusesearch.agents.forms`. Answers are the two sections of FuseSearch appendix E; only *Locations to Modify* is scored.
 """
 
 from __future__ import annotations

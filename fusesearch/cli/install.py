@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fusesearch.cli.settings import at, parsed, put, take
+from fusesearch.cli.settings import Keys, at, parsed, put, take
 from fusesearch.core.errors import DataError
 from fusesearch.core.text import printable
 
@@ -185,16 +185,7 @@ def _hook(agent: Agent, undo: bool) -> Planned:
     program = {"command": shlex.join([*this_program(), "hint"])}
     cursor = event[0].islower()
     value = {"matcher": matcher} | (program if cursor else {"hooks": [{"type": "command", **program}]})
-    new, before = '{\n  "version": 1\n}\n' if cursor else NEW, _read(file)
-
-    def edited() -> str:
-        known = at(parsed(before or "{}"), ("hooks", event)) or []
-        found = [number for number, one in enumerate(known) if _HINT.search(json.dumps(one))]
-        if undo:
-            return take(before, ("hooks", event, found[0])) if found else before
-        return before if found else put(before or new, ("hooks", event, 0), value)
-
-    return _edit(file, before, edited, new, f"hooks.{event}", value, undo)
+    return _member(file, ("hooks", event), value, undo, '{\n  "version": 1\n}\n' if cursor else NEW)
 
 
 def _server(agent: Agent, undo: bool) -> Planned:
@@ -220,28 +211,31 @@ def _by_program(agent: Agent, undo: bool) -> Planned:
 
 
 def _by_file(agent: Agent, undo: bool) -> Planned:
-    """The change of the agent's file in words, and what makes it, if anything is to do. Raises :class:`DataError`."""
+    """The change of the agent's file. Raises :class:`DataError`."""
     first, *rest = this_program()
     entry = {"command": first, "args": [*rest, "mcp", "--root", "." if agent.section == "context_servers" else WORKSPACE]}
-    before, keys = _read(agent.file), (agent.section, NAME)
-
-    def edited() -> str:
-        found = at(parsed(before or "{}"), keys)
-        if undo:
-            return take(before, keys) if _ours(found) else before
-        if found is not None and not _ours(found):
-            raise DataError(f"its entry `{NAME}` starts another program")
-        return before if found is not None else put(before or NEW, keys, entry)
-
-    return _edit(agent.file, before, edited, NEW, agent.section, {NAME: entry}, undo)
+    return _member(agent.file, (agent.section,), entry, undo, NEW)
 
 
-def _edit(file: Path, before: str, edited: Callable[[], str], new: str, where: str, value: Any, undo: bool) -> Planned:
+def _member(file: Path, keys: Keys, value: Any, undo: bool, new: str) -> Planned:
+    """A member ``fusesearch`` of an object, or one of a list that starts this program, in a file that begins as ``new``."""
+    before = _read(file)
     try:
-        after = edited()
+        known = at(parsed(before or "{}"), keys)
+        listed = keys[0] == "hooks"
+        members = list(enumerate(known or [])) if listed else [(NAME, one)] if (one := at(known, (NAME,))) is not None else []
+        places = [place for place, one in members if _ours(one)]
+        if members and not places and not listed and not undo:
+            raise DataError(f"its entry `{NAME}` starts another program")
+        after = before
+        if undo and places:
+            after = take(before, (*keys, places[0]))
+        elif not undo and not places:
+            after = put(before or new, (*keys, 0 if listed else NAME), value)
     except DataError as error:
-        raise DataError(f"{file}: {error}; what belongs into `{where}` is {json.dumps(value)}") from None
-    return _change(file, before, after, new, f"`{where}` {'without' if undo else 'gets'} {json.dumps(value)}")
+        raise DataError(f"{file}: {error}; what belongs into `{'.'.join(map(str, keys))}` is {json.dumps(value)}") from None
+    what = f"`{'.'.join(map(str, keys))}` {'without' if undo else 'gets'} {'' if listed else f'`{NAME}`: '}{json.dumps(value)}"
+    return _change(file, before, after, new, what)
 
 
 def _change(file: Path, before: str, after: str, new: str, what: str) -> Planned:
@@ -271,9 +265,12 @@ def _change(file: Path, before: str, after: str, new: str, what: str) -> Planned
 
 
 def _ours(found: Any) -> bool:
-    """Whether an entry starts this program."""
-    entry = found if isinstance(found, dict) else {}
-    return PurePath(str(entry.get("command"))).name == NAME or str(entry.get("args")).startswith(f"['-P', '-m', '{NAME}'")
+    """Whether an entry or a hook starts this program."""
+    if not isinstance(found, dict):
+        return False
+    command, arguments = str(found.get("command")), str(found.get("args"))
+    by_name = PurePath(command).name == NAME or arguments.startswith(f"['-P', '-m', '{NAME}'")
+    return by_name or _HINT.search(command) is not None or any(map(_ours, found.get("hooks") or []))
 
 
 def _read(path: Path) -> str:

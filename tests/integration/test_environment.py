@@ -1,7 +1,5 @@
 """The environment by itself: the same rollouts as GRPO's stage, and the page's script with TRL's own trainer."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import shutil
@@ -60,7 +58,7 @@ def test_the_script_of_the_page_trains(tmp_path, tasks, checkpoint, monkeypatch)
     }.items():
         script = script.replace(shown, str(here))
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
+    names = {}
     exec(script.replace("lambda score, **_: score", "lambda score, **_: [float(n % 2) for n in range(len(score))]"), names)
     (saved,) = tmp_path.glob("trained/checkpoint-2")
     log = json.loads((saved / "trainer_state.json").read_text())["log_history"]

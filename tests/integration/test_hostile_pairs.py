@@ -55,7 +55,7 @@ def test_each_hostile_row_is_a_counted_drop(tmp_path, commit):
     rows = [row(commit, "first"), *(row(commit, name, **change) for name, (change, _) in HOSTILE.items()), row(commit, "last")]
     table = tmp_path / "pairs.parquet"
     pl.DataFrame(rows, schema=dict.fromkeys(INSTANCE_COLUMNS, pl.String)).write_parquet(table)
-    drops: Counter[str] = Counter()
+    drops = Counter()
     kept = [instance.instance_id for instance in filter_table(table, Filter(), tmp_path / "repos", drops)]
     assert kept == ["first", "last"]
     assert drops == Counter(rule for _, rule in HOSTILE.values())
@@ -109,7 +109,7 @@ def head(repos, number):
 
 def filtered(pairs, repos):
     """Kept instances with their truth, and how many pairs each rule dropped."""
-    drops: Counter[str] = Counter()
+    drops = Counter()
     with Repositories(repos) as repositories:
         kept = list(filter_pairs(pairs, Filter(), repositories.reader, drops))
     return kept, drop_table(drops)

@@ -19,8 +19,6 @@ from fusesearch.training.rollouts import Episodes
 from fusesearch.training.trainer import load_student
 from tests.fakes.training import snapshots_in
 
-Made = tuple[Local, Episodes, list[str], Any]
-
 
 @pytest.fixture
 def made(tmp_path, params, instances, base, monkeypatch):

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from fusesearch.agents.loop import run_episodes
-from fusesearch.agents.models.base import Completion, Message, Sampling
+from fusesearch.agents.models.base import Message, Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.core.storage import read_instances
 from fusesearch.training.environment import open_tasks
@@ -38,7 +38,7 @@ async def episode(model, number, wait):
     """Two to four turns, each followed by a tool that takes some time; the second turn asks twice at once, as a tree does."""
     messages = [Message(role="user", content=ISSUES[number])]
     sampling = Sampling(temperature=1.0, max_new_tokens=6, seed=number)
-    made: list[Completion] = []
+    made = []
     await asyncio.sleep(wait.random() / 30)
     for turn in range(2 + number % 3):
         seeds = (number, number + 100) if turn == 1 else (number,)

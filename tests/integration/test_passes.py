@@ -1,7 +1,5 @@
 """Our GRPO steps against TRL's own: the same rollouts, the same weights after a step, and of passes the same figures."""
 
-from __future__ import annotations
-
 import math
 from functools import cache, partial
 from pathlib import Path
@@ -137,7 +135,7 @@ def test_passes_hold_every_row_once_and_no_more_tokens_than_asked(lengths, most,
 
 @pytest.mark.parametrize("kl", [0.0, 0.1])
 def test_activations_that_are_computed_again_change_no_weight(kl, monkeypatch):
-    calls: list[bool] = []
+    calls = []
 
     def counted(*arguments):
         calls.append(torch.is_grad_enabled())

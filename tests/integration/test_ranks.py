@@ -1,7 +1,5 @@
 """SFT and GRPO in several processes of torchrun, which find each other through gloo, beside the same in one."""
 
-from __future__ import annotations
-
 import json
 import signal
 from functools import partial

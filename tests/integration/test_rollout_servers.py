@@ -1,7 +1,5 @@
 """Servers of rollouts: processes that speak vLLM's token protocol, published to, asleep, killed and wrong."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

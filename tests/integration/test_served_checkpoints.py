@@ -1,7 +1,5 @@
 """Finished checkpoints behind servers that speak vLLM's token protocol: evaluated, and as teachers."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """GRPO with rollouts by servers that speak vLLM's token protocol: real training, with processes that are killed."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -45,7 +43,7 @@ def test_grpo_trains_on_what_servers_sample_that_sleep_while_a_step_trains(tmp_p
     ("averaged", "published"), [pytest.param(0.0, [0, 0, 1, 2], marks=pytest.mark.rare), (0.5, [0, 0, 0, 1, 1, 2])]
 )
 def test_servers_validate_the_weights_of_each_step(tmp_path, train, monkeypatch, averaged, published):
-    seen: list[tuple[int, torch.Tensor]] = []
+    seen = []
     publish = ServedPolicy.publish
 
     def watched(self, model, step):

@@ -2,97 +2,84 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import httpx
 import pytest
 from typer.testing import CliRunner
 
 from flows.__main__ import app
 from fusesearch.core.config import Params
+from fusesearch.training.serving import free_port
 from tasks.running.record import digests, reproduction_record, stage_record, write_record
 from tasks.tracking import EXPERIMENT, Live, track
-from tasks.tracking.store import make_client
+from tasks.tracking.store import answers, make_client
 from tests.fakes.waiting import wait_for
 
 pytestmark = pytest.mark.rare
 
 
-class Server:
-    """An MLflow server that can be killed and started again on the same port and store."""
+@pytest.fixture
+def server(tmp_path_factory):
+    """Starts an MLflow server, each time at the same address and on the same store; gives its address and two functions."""
+    folder, port, running = tmp_path_factory.mktemp("server"), free_port(), []
+    url = f"http://127.0.0.1:{port}"
+    store = ["--backend-store-uri", f"sqlite:///{folder}/server.db", "--artifacts-destination", f"{folder}/files"]
+    command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--port", str(port), *store]
+    environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
 
-    def __init__(self, folder):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.folder = folder
-        self.process = None
+    def start():
+        with (folder / "server.log").open("ab") as log:
+            running.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=environment))
+        wait_for(lambda: answers(url) or running[-1].poll() is not None, 120, "the server did not come up")
+        assert running[-1].poll() is None, (folder / "server.log").read_text()
 
-    def start(self):
-        store = ["--backend-store-uri", f"sqlite:///{self.folder}/server.db", "--artifacts-destination", f"{self.folder}/files"]
-        command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--port", str(self.port), *store]
-        with (self.folder / "server.log").open("ab") as log:
-            environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=environment)
-        while not self.answers():
-            assert self.process.poll() is None, (self.folder / "server.log").read_text()
-            time.sleep(0.2)
+    def kill():
+        os.killpg(running[-1].pid, signal.SIGKILL)
+        running.pop().wait()
 
-    def kill(self):
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-
-    def answers(self):
-        try:
-            return httpx.get(f"{self.url}/health", timeout=2, trust_env=False).is_success
-        except httpx.HTTPError:
-            return False
+    yield url, start, kill
+    if running:
+        kill()
 
 
-def test_what_a_killed_server_missed_is_recorded_when_it_is_back(tmp_path_factory, tmp_path, monkeypatch, caplog):
-    server = Server(tmp_path_factory.mktemp("server"))
-    server.start()
+def test_what_a_killed_server_missed_is_recorded_when_it_is_back(server, tmp_path, monkeypatch, caplog):
+    url, start, kill = server
+    start()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", server.url)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", url)
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    try:
-        parent = reproduction_record(Params())
-        write_record(parent)
-        run = stage("grpo", parent)
-        client = make_client(server.url)
-        with Live(run) as live:
-            live.log({"step": 1, "reward": 0.1})
-            wait_for(lambda: points(client), words="the live run has ended or never came")
-            server.kill()
-            live.log({"step": 2, "reward": 0.2})
-            live.log({"step": 3, "reward": 0.3})
-        finish(run, "reward", (1, 0.1), (2, 0.2), (3, 0.3))
-        assert [row.getMessage() for row in caplog.records if row.name.startswith("tasks")] == [
-            f"the MLflow server at {server.url} does not answer: grpo is not recorded yet; `python -m flows track` does it later"
-        ]
-        with Live(other := stage("sft", parent)) as live:  # begins and ends while the server is away
-            live.log({"step": 1, "loss": 2.0})
-        finish(other, "loss", (1, 2.0))
-        said = CliRunner().invoke(app, ["track"])
-        assert (said.exit_code, said.stderr) == (1, f"fusesearch: the MLflow server at {server.url} does not answer\n")
+    parent = reproduction_record(Params())
+    write_record(parent)
+    run = stage("grpo", parent)
+    client = make_client(url)
+    with Live(run) as live:
+        live.log({"step": 1, "reward": 0.1})
+        wait_for(lambda: points(client), words="the live run has ended or never came")
+        kill()
+        live.log({"step": 2, "reward": 0.2})
+        live.log({"step": 3, "reward": 0.3})
+    finish(run, "reward", (1, 0.1), (2, 0.2), (3, 0.3))
+    assert [row.getMessage() for row in caplog.records if row.name.startswith("tasks")] == [
+        f"the MLflow server at {url} does not answer: grpo is not recorded yet; `python -m flows track` does it later"
+    ]
+    with Live(other := stage("sft", parent)) as live:  # begins and ends while the server is away
+        live.log({"step": 1, "loss": 2.0})
+    finish(other, "loss", (1, 2.0))
+    said = CliRunner().invoke(app, ["track"])
+    assert (said.exit_code, said.stderr) == (1, f"fusesearch: the MLflow server at {url} does not answer\n")
 
-        server.start()
-        said = CliRunner().invoke(app, ["track"])
-        assert (said.exit_code, said.stdout) == (0, f"3 of 3 runs recorded in {server.url}, 0 were there\n")
-        found = {run.info.run_name: run for run in runs(client)}
-        assert len(runs(client)) == 3
-        assert {run.info.status for run in found.values()} == {"FINISHED"}
-        assert sorted(points(client)) == [1, 2, 3]  # the store promises no order
-        assert found["sft"].data.metrics["loss"] == 2.0
-        assert [row.path for row in client.list_artifacts(found["sft"].info.run_id)] == ["note.md"]
-        assert CliRunner().invoke(app, ["track"]).stdout.startswith("0 of 3 runs recorded")
-    finally:
-        server.kill()
+    start()
+    said = CliRunner().invoke(app, ["track"])
+    assert (said.exit_code, said.stdout) == (0, f"3 of 3 runs recorded in {url}, 0 were there\n")
+    found = {run.info.run_name: run for run in runs(client)}
+    assert len(runs(client)) == 3
+    assert {run.info.status for run in found.values()} == {"FINISHED"}
+    assert sorted(points(client)) == [1, 2, 3]  # the store promises no order
+    assert found["sft"].data.metrics["loss"] == 2.0
+    assert [row.path for row in client.list_artifacts(found["sft"].info.run_id)] == ["note.md"]
+    assert CliRunner().invoke(app, ["track"]).stdout.startswith("0 of 3 runs recorded")
 
 
 def stage(name, parent):

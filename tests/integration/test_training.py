@@ -1,11 +1,7 @@
 """SFT and GRPO on a tiny random model: real TRL trainers, real tools, a real git repository."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -24,8 +20,7 @@ from fusesearch.training.trainer import load_student, save_checkpoint, settle, t
 from tests.fakes.training import Killed, snapshots_in, stop_at
 from tests.integration.conftest import ANSWER, SEARCH
 
-Reinforce = Callable[..., list[dict[str, float]]]
-ADAPTED: dict[str, Any] = {"optimizer": "adamw", "lora": Lora(rank=4)}
+ADAPTED = {"optimizer": "adamw", "lora": Lora(rank=4)}
 
 
 def test_only_assistant_tokens_are_trained_and_drills_are_rows_beside_them(base, params, trajectory):
@@ -58,7 +53,7 @@ def test_activations_that_are_computed_again_change_no_weight(tmp_path, params, 
     def step(again):
         monkeypatch.setattr("fusesearch.training.sft.recomputes", lambda model: again)
         model, tokenizer = load_student(base)
-        forwards: list[int] = []
+        forwards = []
         model.model.layers[0].mlp.register_forward_pre_hook(lambda *_: forwards.append(1))
         rows, _ = tokenize([trajectory] * 4, tokenizer, params)
         section = params.sft.model_copy(update={"batch_size": 4, "micro_batch": 4, "epochs": 1})

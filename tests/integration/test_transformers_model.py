@@ -1,7 +1,5 @@
 """The transformers model on a tiny random checkpoint: batches, kept keys and values, recorded tokens."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import threading

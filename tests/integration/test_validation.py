@@ -1,10 +1,7 @@
 """GRPO with validation on a tiny random model: what it measures, what it leaves alone, and what a killed run does with it."""
 
-from __future__ import annotations
-
 import json
 import random
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -18,10 +15,6 @@ from fusesearch.training.rollouts import Episodes
 from fusesearch.training.trainer import load_student
 from fusesearch.training.validation import Validated, reserve
 from tests.fakes.training import Killed, stop_at
-
-Weights = dict[str, torch.Tensor]
-Rows = list[dict[str, float]]
-Train = Callable[..., Weights]
 
 
 @pytest.fixture
@@ -58,8 +51,8 @@ def test_a_validation_is_greedy_by_the_weights_of_its_step_and_changes_nothing(
     train, tmp_path, params, instances, base, monkeypatch
 ):
     """Validations are before the first step, after the third and after the last, of a run whose weights are a mean."""
-    drawn: list[bool] = []
-    asked: list[Weights] = []
+    drawn = []
+    asked = []
     add, make = grpo.Validator._add, Episodes.make
 
     def state():
@@ -131,7 +124,7 @@ def test_a_killed_run_neither_loses_nor_doubles_a_validation(train, tmp_path, ki
 )
 def test_the_best_step_is_kept_the_first_of_several(train, tmp_path, base, monkeypatch, rewards, best):
     left = iter(rewards)
-    saved: dict[int, Weights] = {}
+    saved = {}
     add = grpo.Validator._add
 
     def scored(self, step, trainer):

@@ -1,7 +1,5 @@
 """GRPO by veRL's trainer, of which a fake stands here."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -29,7 +27,7 @@ def project(tmp_path, monkeypatch):
 
 def run(params, instances, base, **settings):
     changed = override(params, SETTINGS | {f"grpo.{key.replace('__', '.')}": value for key, value in settings.items()}, "test")
-    logged: list[dict[str, float]] = []
+    logged = []
     where = (Path("repos"), Path("snapshots"), Path("out"))
     figures = train_verl(changed, changed.grpo, instances, base, *where, on_log=logged.append)
     return figures, logged

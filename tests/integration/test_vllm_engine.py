@@ -1,7 +1,5 @@
 """The real vLLM on a CPU beside transformers: tokens, log-probabilities, and weights that change."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 from pathlib import Path

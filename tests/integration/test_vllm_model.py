@@ -1,7 +1,5 @@
 """The model that takes and gives token ids, against servers that speak vLLM's token protocol."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from itertools import chain

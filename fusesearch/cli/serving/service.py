@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field
 
 from fusesearch.cli.localize import ranked
 from fusesearch.cli.report import Report, answer_json, answer_text, context_text, raise_on_failure
-from fusesearch.core.errors import FusesearchError, RepositoryError
+from fusesearch.core.errors import DataError, FusesearchError, RepositoryError
 from fusesearch.core.installation import DISTRIBUTION, installed
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.core.stopping import in_thread
@@ -181,7 +181,10 @@ async def _telling(context: Context, progress: Progress, work: Callable[[*Ts], T
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(tell)
-        found = await in_thread(work, *arguments)
+        try:
+            found = await in_thread(work, *arguments)
+        except DataError as error:  # such as a name that nothing has, so far
+            raise DataError(" ".join([f"{error}.", *progress.notes()]) if progress.missing else str(error)) from None
         tasks.cancel_scope.cancel()
     return found
 

@@ -18,14 +18,14 @@ from typing import Any
 from fusesearch.core.errors import OutsideRootError, ToolError
 from fusesearch.core.stopping import check
 from fusesearch.localizers.ranker.workers import Source, analysed
-from fusesearch.search.repository import Repository
+from fusesearch.search.git import tracked_files
+from fusesearch.search.repository import Repository, clean_name
 
 MAX_FILE_BYTES = 1_000_000
 """Larger files, mostly generated, count by their path alone."""
 
 AT_ONCE = 500  # parameters of a query, rows of a transaction
 WAIT_SECONDS = 30.0
-_READ_BYTES = 16 << 20  # held until it is known which of them are new
 _KEPT_SECONDS = 1.0  # what a process that is killed loses
 _RACY_SECONDS = 2.0
 _FOLDERS = 3
@@ -35,16 +35,16 @@ class Progress:
     """How far an index is, for one who waits at most ``patience`` seconds for it, and what an answer from it lacks.
 
     ``told`` hears the files done so far and the number of those to do, which other threads find in ``done`` and ``total``. Of
-    the ``files`` of an open index, ``missing`` are those that are not in it yet. ``commits`` is the number of earlier commits
-    that counted, None if they were not asked for; ``off`` says why there are none.
+    the ``files`` of an open index, ``missing`` are those that are not in it yet. ``no_history`` says why earlier commits do not
+    count, empty if they do or if there are none. ``outside`` are files that the issue names and a sparse checkout leaves out.
     """
 
     def __init__(self, told: Callable[[int, int], None] | None = None, patience: float = math.inf) -> None:
         self.patience = patience
         self.done = self.total = self.files = 0
         self.missing: list[str] = []
-        self.commits: int | None = None
-        self.off = ""
+        self.no_history = ""
+        self.outside: list[str] = []
         self._told = told
 
     def __call__(self, done: int, total: int) -> None:
@@ -54,25 +54,37 @@ class Progress:
             self._told(done, total)
 
     def fields(self) -> dict[str, Any]:
-        """What an answer says about its sources: ``history`` (commits) and, if files are missing, ``unindexed``."""
-        history: dict[str, Any] = {} if self.commits is None else {"history": self.commits}
-        if not self.missing:
-            return history
-        return history | {"unindexed": {"files": len(self.missing), "of": self.files, "folders": self._folders()}}
+        """What an answer says of itself where something is amiss: ``no_history``, ``outside`` and ``unindexed``."""
+        missing = {"files": len(self.missing), "of": self.files, "folders": self._folders()}
+        fields = {"no_history": self.no_history, "outside": self.outside, "unindexed": missing if self.missing else None}
+        return {name: value for name, value in fields.items() if value}
 
     def notes(self) -> list[str]:
-        """The same as sentences, for what is amiss."""
-        notes = [f"History does not count: {self.off}."] if self.off else []
+        """The same as sentences."""
+        notes = [f"History does not count: {self.no_history}."] if self.no_history else []
+        if self.outside:
+            folders = dict.fromkeys(os.path.dirname(path) for path in self.outside)
+            how = f"`git sparse-checkout add {' '.join(folders)}`"
+            notes.append(f"Outside of this sparse checkout: {', '.join(self.outside)} ({how} adds it).")
         if self.missing:
-            said = f"{len(self.missing):,} of {self.files:,} files are not yet indexed: {', '.join(self._folders())}"
+            said = (
+                f"{len(self.missing):,} of {self.files:,} files are not yet indexed, most of them in {', '.join(self._folders())}"
+            )
             notes.append(f"{said}. Indexing goes on: ask again for more.")
         return notes
 
     def _folders(self) -> list[str]:
         """The top folders (or files) with most of what is missing."""
         tops = Counter(top + slash for top, slash, _ in (path.partition("/") for path in self.missing))
-        names = [name for name, _ in tops.most_common(_FOLDERS)]
-        return [*names, "..."] if len(tops) > _FOLDERS else names
+        return [name for name, _ in tops.most_common(_FOLDERS)]
+
+
+def outside_of_checkout(text: str, repository: Repository) -> list[str]:
+    """A few files that a text names, and that git knows but a sparse checkout does not have."""
+    if not os.path.lexists(repository.history[0] / "info" / "sparse-checkout"):
+        return []
+    names = (clean_name(name) for name in tracked_files(repository.root))
+    return [path for path in names if path and path in text and not os.path.lexists(repository.root / path)][:_FOLDERS]
 
 
 class Building:
@@ -88,7 +100,6 @@ class Building:
         self._progress, self._stop = Progress(), threading.Event()
         self._error: Exception | None = None
         self._waiting, self._left, self._lock, self._began = 0, False, threading.Lock(), 0.0
-        self._asked: set[bytes] = set()
         self._seen: list[tuple[str, bytes]] = []
         self._rows: list[tuple[bytes, int, bytes]] = []
 
@@ -158,34 +169,20 @@ class Building:
             connection.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?)", seen)
 
     def _sources(self) -> Iterator[Source]:
-        """All files, without the contents of those whose facts are known or asked for."""
-        for part in self._read():
-            digests = {path: digest_of(path, data) for path, data in part.items()}
-            with closing(sqlite3.connect(self._file, timeout=WAIT_SECONDS)) as connection:
-                marks = ",".join("?" * len(digests))
-                query = f"SELECT digest FROM facts WHERE digest IN ({marks})"  # noqa: S608  marks alone
-                known = {digest for (digest,) in connection.execute(query, list(digests.values()))}
-            for path, digest in digests.items():
-                key, changed, _ = self.files[path]
-                self.digests[path] = digest
+        """All files that can be read, without the contents of those whose facts are known or asked for."""
+        asked: set[bytes] = set()
+        connection = sqlite3.connect(self._file, timeout=WAIT_SECONDS, check_same_thread=False)  # one thread at a time asks
+        with closing(connection):
+            for path, (key, changed, _) in self.files.items():
+                if (data := bytes_of(self._repository, path)) is None:
+                    continue
+                digest = self.digests[path] = digest_of(path, data)
                 if changed < time.time() - _RACY_SECONDS:  # else it may change again within the grain of the clock
                     with self._lock:
                         self._seen.append((key, digest))
-                new = digest not in known and digest not in self._asked
-                self._asked.add(digest)
-                yield digest, path, part[path] if new else None
-
-    def _read(self) -> Iterator[dict[str, bytes]]:
-        part: dict[str, bytes] = {}
-        size = 0
-        for path in self.files:
-            if (data := bytes_of(self._repository, path)) is not None:
-                part[path] = data
-                size += len(data)
-            if len(part) == AT_ONCE or size > _READ_BYTES:
-                yield part
-                part, size = {}, 0
-        yield part
+                known = digest in asked or connection.execute("SELECT 1 FROM facts WHERE digest = ?", (digest,)).fetchone()
+                asked.add(digest)
+                yield digest, path, None if known else data
 
 
 def bytes_of(repository: Repository, path: str) -> bytes | None:

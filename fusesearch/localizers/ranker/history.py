@@ -93,8 +93,7 @@ def history_of(index: Index, words: Mapping[str, float]) -> History | None:
 
 def commits_of(index: Index) -> list[Commit]:
     """Commits before the snapshot, newest first."""
-    index.progress.off, ids = _ids(index.repository)
-    index.progress.commits = len(ids)
+    index.progress.no_history, ids = _ids(index.repository)
     found = _commits(index.commits(ids))
     missing = [commit for commit in ids if found.get(commit) is None]
     if missing:

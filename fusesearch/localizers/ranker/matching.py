@@ -23,6 +23,8 @@ K1, B = 1.5, 0.75
 
 MAX_COMMON = 2
 """Files that define a name up to which it counts though it is a stop word."""
+EVERYBODY = 12
+"""Files that call a function from which it says little that a trace ran through it: it reports errors, or serves all."""
 MAX_CALLING = 3
 """Frames, from the innermost, whose calls are followed."""
 
@@ -54,7 +56,7 @@ class Matches:
         self.resolve = Resolver(self.paths)
         found = ((frame, self.resolve.files(frame.path)) for frame in evidence.frames[::-1])
         self.frames = [(frame, files) for frame, files in found if files]
-        """Frames in files of the snapshot, from the innermost, with the files."""
+        """Frames in files of the snapshot, from the innermost, with the files; those that everybody passes come last."""
         self._in_frames = {bare(frame.name) for frame in evidence.frames if frame.name}
         self.called = called_in_frames(self.frames, index)
         self.words = evidence.words
@@ -68,6 +70,7 @@ class Matches:
         numbers = {path: number for number, path in enumerate(self.paths)}
         for path, facts in index.facts(self.paths):
             self._add(numbers[path], facts, wanted)
+        self.frames.sort(key=lambda row: self._serves_all(row[0]))
         self.named = _named_in(evidence.stems, self.paths)
         common = {name: word for word in evidence.common for name in self._defined(word)}
         defined = [part for part in evidence.parts if self.defining(part)]
@@ -96,6 +99,10 @@ class Matches:
             if found:
                 return found
         return []
+
+    def _serves_all(self, frame: Frame) -> bool:
+        name = bare(frame.name or "")
+        return bool(name) and not is_common(name) and len(self.hits[f"k:{name}"].files) >= EVERYBODY
 
     def named_where(self, name: str) -> str:
         """In words, where the issue mentions a name."""
@@ -271,7 +278,7 @@ def _terms(evidence: Evidence, words: Iterable[str]) -> Iterable[str]:
     names = {other for name in (*evidence.names, *evidence.common) for other in (name, *_variants(name))}
     names |= {*evidence.marked, *evidence.parts}
     yield from (f"{prefix}{name}" for name in sorted(names) for prefix in ("d:", "c:", "v:", "k:"))
-    yield from (f"d:{bare(frame.name)}" for frame in evidence.frames if frame.name)
+    yield from (f"{kind}:{bare(frame.name)}" for frame in evidence.frames if frame.name for kind in "dk")
 
 
 def _named_in(stems: Container[str], paths: Sequence[str]) -> dict[int, float]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fusesearch.localizers.lexical.clues import stem
-from fusesearch.localizers.lexical.stopwords import SHORT_WORDS, STOPWORDS
+from fusesearch.localizers.lexical.stopwords import SHORT_WORDS, STOPWORDS, word_set
 from fusesearch.localizers.ranker.facts import HUMP, IDENTIFIER, PART, same_letters, words_of
 
 MOST = 3
@@ -75,8 +75,10 @@ class Text:
 
     def _one(self, reason: Reason) -> str:
         what = reason.what
-        if reason.kind in _IN_CODE and not re.search(rf"(?<!\w){re.escape(what)}(?!\w)", same_letters(self.lines)):
-            return ""
+        if reason.kind in _IN_CODE:
+            common = what.lower() in _STOP and reason.where == "named in the issue"
+            if common or not re.search(rf"(?<!\w){re.escape(what)}(?!\w|::)", same_letters(self.lines)):
+                return ""
         if reason.kind in ("literal", "message"):
             pattern = re.escape(what) if reason.kind == "literal" else r"\W{1,9}".join(map(re.escape, what.split()))
             match = re.search(pattern, self.lines, re.IGNORECASE)
@@ -110,7 +112,7 @@ class Text:
         return told
 
 
-_STOP = STOPWORDS | SHORT_WORDS
+_STOP = STOPWORDS | SHORT_WORDS | word_set("all be don may non one per re two up us were")
 
 
 def joined(parts: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -54,10 +54,10 @@ def candidates_of(repository: Repository) -> Iterator[Candidate]:
     """The functions of the code files, tests excluded, in path order. A text begins with path and name, as in SweRank's data."""
     for path in checked(filter(is_code, repository.files())):
         source = readable_source(repository, path) or ""
+        lines = source.split("\n")
         for span in spans_of(source, path):
-            code, owner = "\n".join(source.split("\n")[span.start - 1 : span.end]), ""
-            if is_python(path) and "." in span.name:
-                owner = f"class {span.name.split('.')[-2]}:"
+            code = "\n".join(lines[span.start - 1 : span.end])
+            owner = f"class {span.name.split('.')[-2]}:" if is_python(path) and "." in span.name else ""
             yield f"{path}::{span.name}", f"{path}/{span.name.replace('.', '/') if owner else span.name}\n{owner}{code}"
 
 

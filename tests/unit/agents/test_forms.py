@@ -72,7 +72,9 @@ FORMS = {
     "clients of MCP": f"<tool_use>\n<name>grep</name>\n<arguments>{A}</arguments>\n</tool_use>",
     "ReAct": f"Action: grep\nAction Input: {A}",
     "OpenAI's message": ROW,
-    "attributes": '<tool_call name="grep" pattern="wanted"/>',
+    "JavaScript": f"functions.grep({A})",
+    "an end token": f"{LLAMA}<|eom_id|>",
+    "elements not closed": "<function=grep>\n<parameter=pattern>\nwanted\n</function>",
     "no object of arguments": '{"tool": "grep", "pattern": "wanted"}',
 }
 

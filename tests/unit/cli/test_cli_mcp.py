@@ -155,7 +155,10 @@ async def test_a_first_index_tells_its_progress_and_an_answer_that_cannot_wait_s
             said = {**(result.structured_content or {}), **(result.meta or {})}
             assert said["unindexed"] == {"files": 1, "of": 2, "folders": ["slow.py"]}
             assert "perimeter" in result.content[0].text
-            assert "1 of 2 files are not yet indexed: slow.py. Indexing goes on" in result.content[-1].text
+            assert "1 of 2 files are not yet indexed, most of them in slow.py. Indexing goes on" in result.content[-1].text
+        missing = await asking.call_tool("context", {"issue": "slow"})
+        assert missing.is_error
+        assert "1 of 2 files are not yet indexed" in text(missing)
         assert told == [(1, 2, "indexing: 1 of 2 files")], "the second waits no more"
         go_on.set()
         result = await asking.call_tool("localize", {"issue": "slow() in slow.py fails"})

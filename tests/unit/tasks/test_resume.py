@@ -96,7 +96,7 @@ def test_publish_replaces_a_folder_as_a_whole(tmp_path, monkeypatch, across_file
 
 def test_a_file_is_read_once_while_it_stays_as_it_is(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    read: list[Path] = []
+    read = []
     monkeypatch.setattr(resume, "file_digest", lambda path: read.append(path) or file_digest(path))
     Path("data").mkdir()
     for name in ("a", "b"):

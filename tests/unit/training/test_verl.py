@@ -1,7 +1,5 @@
 """What veRL gets, and what is read of what it writes."""
 
-from __future__ import annotations
-
 import json
 from functools import reduce
 from operator import getitem

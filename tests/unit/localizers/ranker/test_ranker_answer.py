@@ -21,7 +21,7 @@ from fusesearch.core.config import Agent
 from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Instance
 from fusesearch.localizers.base import Setup
-from fusesearch.localizers.ranker import models, ranking_of
+from fusesearch.localizers.ranker import answer_of, models, ranking_of
 from fusesearch.localizers.ranker.answer import rank
 from fusesearch.localizers.ranker.building import Progress
 from fusesearch.localizers.ranker.columns import FILE_COLUMNS, FUNCTION_COLUMNS, Candidate
@@ -144,12 +144,23 @@ def test_a_work_tree_and_a_clone_that_shares_objects_have_the_history_and_one_th
         progress = Progress()
         with Index(Repository(there / name), tmp_path / "index", progress) as index:
             assert [found.files for found in commits_of(index)] == [sorted(FILES)]
-        assert (progress.fields(), progress.notes()) == ({"history": 1}, [])
+        assert (progress.fields(), progress.notes()) == ({}, [])
     moved = shutil.move(there / "tree", there / "moved")  # git's record of it names the old place
     with Index(Repository(moved), tmp_path / "index", progress) as index:
         assert commits_of(index) == []
-    assert progress.fields() == {"history": 0}
-    assert progress.notes() == ["History does not count: `.git` leads elsewhere, to what does not name this folder."]
+    why = "`.git` leads elsewhere, to what does not name this folder"
+    assert (progress.fields(), progress.notes()) == ({"no_history": why}, [f"History does not count: {why}."])
+
+
+def test_a_file_that_the_issue_names_outside_of_a_sparse_checkout_is_said_to_be_there(root: Path, tmp_path: Path):
+    write(root, {"far/away.py": "def off(): pass\n"})
+    commit(root, "far")
+    git(root, "sparse-checkout", "set", "pkg")
+    for text, outside in (("`off` in far/away.py fails", ["far/away.py"]), ("total of pkg/fast.py", [])):
+        progress = Progress()
+        answer_of(text, Repository(root), tmp_path / "index", progress)
+        assert progress.fields().get("outside", []) == outside
+        assert any("far/away.py (`git sparse-checkout add far` adds it)" in note for note in progress.notes()) == bool(outside)
 
 
 def test_a_shallow_clone_has_the_history_that_it_has(root: Path, tmp_path: Path):
@@ -304,3 +315,12 @@ def test_of_many_methods_of_a_name_only_the_one_with_the_frames_line_is_said_to_
     functions = [one.candidate for one in ranking.functions]
     said = {one.lines.name: [reason.what for reason in one.reasons if reason.kind == "frame"] for one in functions}
     assert said == {"State.A.read": [], "State.B.read": ["the last"], "State.C.read": []}
+
+
+def test_a_frame_that_every_trace_passes_comes_after_those_that_few_call(tmp_path: Path):
+    users = {f"p/use{number}.js": f"function use{number}() {{ report({number}) }}\n" for number in range(20)}
+    own = {"p/errors.js": "function report(a) {\n  throw a\n}\n", "p/store.js": "function put(a) {\n  report(a)\n}\n"}
+    trace = "It stops\n\nError: full\n    at report (/x/p/errors.js:2:1)\n    at put (/x/p/store.js:2:1)\n"
+    for files, last in ((own, "p/errors.js"), (own | users, "p/store.js")):
+        found = columns(write(tmp_path / f"{len(files)}", files), trace)
+        assert [path for path in own if found[path].get("frame_last")] == [last]

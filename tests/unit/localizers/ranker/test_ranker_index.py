@@ -186,7 +186,7 @@ def test_who_waits_for_a_time_gets_what_there_is_and_indexing_goes_on(tmp_path: 
             assert list(index.digests) == [path for path, _ in index.facts(index.paths)] == ["lib/a.py"]
         assert (progress.done, progress.total) == told
     assert progress.fields() == {"unindexed": {"files": 3, "of": 4, "folders": ["lib/", "src/"]}}
-    assert progress.notes()[0].startswith("3 of 4 files are not yet indexed: lib/, src/.")
+    assert progress.notes()[0].startswith("3 of 4 files are not yet indexed, most of them in lib/, src/.")
     go_on.set()
     progress = Progress(patience=60)
     with Index(repository, tmp_path / "index", progress) as index:

@@ -1,7 +1,5 @@
 """A drill repeats what it listed."""
 
-from __future__ import annotations
-
 import random
 import re
 

@@ -1,7 +1,5 @@
 """Renaming keeps an episode consistent and its format intact."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 
@@ -82,7 +80,7 @@ def test_words_the_model_made_up_stay_on_the_way_back():
 
 
 def test_the_model_alone_sees_the_new_names():
-    seen: list[list[Message]] = []
+    seen = []
 
     def script(messages):
         seen.append(messages)
