@@ -89,22 +89,11 @@ WHERE = {
     "block": "named in an example",
 }
 """In words, where a name is mentioned, the most telling first; elsewhere it is in running text."""
-_WEIGHTS = {
-    "title": 1.0,
-    "outer": 0.9,
-    "inline": 0.8,
-    "block": 0.5,
-    "prose": 0.6,
-    "imported": 0.5,
-    "dotted": 0.5,
-    "owner": 0.3,
-    "plain": 0.3,
-}
 
 
 def kind_weight(kinds: Iterable[str]) -> float:
     """How much the most telling way in which a name is mentioned weighs among reasons."""
-    return max(_WEIGHTS[kind] for kind in kinds)
+    return 1 - min(map(NAMED.index, kinds)) / 10
 
 
 def is_common(name: str) -> bool:

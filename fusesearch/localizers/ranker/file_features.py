@@ -113,14 +113,14 @@ class WholeTree:
         having, count = spread(words), len(words)
         idf = {word: math.log(1 + count / times) for word, times in having.items()}
         total = sum(idf.get(word, 0.0) for word in evidence.title) or 1.0
-        top = max((sum(idf[word] for word in found) for found in words), default=0.0) or 1.0
+        top = max((math.fsum(idf[word] for word in found) for found in words), default=0.0) or 1.0
         for file, found in enumerate(checked(words)):
             parts = module_parts(matches.paths[file].split("/"))
             own = words_of(parts[-1]) if parts else ()
             in_title = bool(parts) and squashed(parts[-1]) in evidence.stems
             if found:
-                self._put("path_words", file, sum(idf[word] for word in found) / top)
-                self._put("path_title", file, sum(idf[word] for word in found if word in evidence.title) / total)
+                self._put("path_words", file, math.fsum(idf[word] for word in found) / top)
+                self._put("path_title", file, math.fsum(idf[word] for word in found if word in evidence.title) / total)
             if in_title or (own and own[0] in evidence.title):
                 self._put("stem_title", file, 1.0)
                 whole = in_title or len(squashed(parts[-1])) < LEAST_STEM
