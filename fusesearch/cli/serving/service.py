@@ -96,7 +96,7 @@ class Service:
 
         An index of names, words and history answers in about a second (longer the first time), with how sure it is and why. It
         names at most five files with their best functions, or as many as top says, and says if the first is likely enough to act
-        on.
+        on. A question, a phrase or one word is a search: the best places, without a confidence.
         """
         with _one_line():
             repository, progress = within(self._repository(), path, lang, since, no_tests), Progress(patience=PATIENCE)
