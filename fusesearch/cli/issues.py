@@ -85,7 +85,7 @@ def fetch(address: Address) -> str:
         try:
             response = httpx2.get(url, headers=headers, timeout=TIMEOUT_SECONDS, follow_redirects=True)
         except Exception as error:  # httpx2's own, and what proxies and certificates of the environment make it raise
-            reason = f"{error}{network_note(api if isinstance(error, httpx2.HTTPError) else '')}"
+            reason = f"{error}{network_note(error, api if isinstance(error, httpx2.HTTPError) else '')}"
             raise InfrastructureError(f"{api} cannot be reached ({reason}): save the issue in a file instead") from None
         wait = response.headers.get("retry-after", "")
         if response.status_code not in (403, 429) or not wait.isdecimal() or int(wait) > LONGEST_WAIT or waited == MOST_WAITS:

@@ -106,7 +106,7 @@ async def test_a_refusal_that_v1_does_not_mend_stays(chat_server, second, said):
 @pytest.mark.parametrize(
     ("variable", "value", "reply", "said"),
     [
-        ("ALL_PROXY", "socks5://ann:secret@127.0.0.1:9", ok(), r"socksio.*; ALL_PROXY is socks5://127\.0\.0\.1:9"),
+        ("ALL_PROXY", "socks5://ann:secret@127.0.0.1:9", ok(), r"socksio.*; ALL_PROXY is socks5://127\.0\.0\.1:9\)"),
         ("HTTPS_PROXY", "socks4://127.0.0.1:9", ok(), "; HTTPS_PROXY is socks4://127"),
         ("HTTP_PROXY", "http://127.0.0.1:9", ok(), r"1 try \(ConnectError: .*; HTTP_PROXY is http://127\.0\.0\.1:9\)"),
         ("SSL_CERT_FILE", "/no/certificates", ok(), "; SSL_CERT_FILE is /no/certificates, which does not exist"),
