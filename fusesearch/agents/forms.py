@@ -36,11 +36,13 @@ _BETWEEN = r"\s|[;,:]|```\w*|json\b|code\b|commentary\b|(?:Action )?Input:|Argum
 """What stands between calls, or between a name and its arguments, besides marks."""
 _ELEMENT = (
     r"(?:\s|</(?:\w*name|tool|function)>|<(?:arg|param|input)\w*>|<\w*sep[^<>\n]{0,20}>)*"  # what the elements of a call stand in
-    r"<(?:([^\s<>=/]{1,40})(?:=|\s+(?:name|key)=)[\"']?([\w.-]{1,64})[^<>\n]{0,60}|(%s))>\n?(.{0,2000}?)\n?(?:</(?:\1|\3)>|(?=</(?:function|invoke)>|\Z))"
+    r"<(?![^\s<>=]*(?:function|invoke|tool))(?:([^\s<>=/]{1,40})(?:=|\s+(?:name|key)=)[\"']?([\w.-]{1,64})[^<>\n]{0,60}|(%s))>"
+    r"\n?(.{0,2000}?)\n?(?:</(?:\1|\3)>|(?=</(?:function|invoke)>|\Z))"
 )
 _LOOKS = (
     r"(?i)<[^<>\n]{0,20}(?:(?:tool|function)[_▁:]?(?:calls?|sep)|invoke\b|python_tag)[^<>\n]{0,200}>"
-    r"|<(?:tool|function)(?:\s+name)?=|\[(?:TOOL_CALLS?|ARGS)\]|\bto=functions\.|<(?:%s)[\s/>]|\A\s*(?:```\w*\s*)?[\[{].{0,200}[\"'](?:%s)[\"']"
+    r"|<(?:tool|function)(?:\s+name)?=|\[(?:TOOL_CALLS?|ARGS)\]|\bto=functions\.|<(?:%s)[\s/>]"
+    r"|\A\s*(?:```\w*\s*)?[\[{].{0,200}[\"'](?:%s)[\"']"
 )
 """What looks like a call, whether it can be read or not."""
 _PYTHON = re.compile(r"[\[(\s]{0,20}[\w.]{1,80}\(")

@@ -78,7 +78,7 @@ def _line_of(error: Exception) -> str:
         return fault_of_stdout() or str(error)
     from fusesearch.core.network import network_note
 
-    foreign = network_note() if type(error).__module__ != "builtins" else ""
+    foreign = network_note(error) if type(error).__module__ != "builtins" else ""
     return f"{one_line(error)}{foreign} (unexpected: set {TRACEBACK}=1 to see where)"
 
 

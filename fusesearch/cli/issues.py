@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fusesearch.core.errors import ConfigError, DataError, FusesearchError, InfrastructureError
-from fusesearch.core.network import network_note
+from fusesearch.core.network import key_for_header, network_note
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -78,14 +78,14 @@ def fetch(address: Address) -> str:
     import httpx2
 
     api = _api_of(address)
-    token = os.environ.get("GITHUB_TOKEN", "").strip()
+    token = key_for_header(os.environ.get("GITHUB_TOKEN", ""), "GITHUB_TOKEN")
     headers = {"Accept": "application/vnd.github+json"} | ({"Authorization": f"Bearer {token}"} if token else {})
     url = f"{api}/repos/{address.owner}/{address.repo}/issues/{address.number}"
     for waited in range(MOST_WAITS + 1):
         try:
             response = httpx2.get(url, headers=headers, timeout=TIMEOUT_SECONDS, follow_redirects=True)
         except Exception as error:  # httpx2's own, and what proxies and certificates of the environment make it raise
-            reason = f"{error}{network_note(api if isinstance(error, httpx2.HTTPError) else '')}"
+            reason = f"{error}{network_note(error, api if isinstance(error, httpx2.HTTPError) else '')}"
             raise InfrastructureError(f"{api} cannot be reached ({reason}): save the issue in a file instead") from None
         wait = response.headers.get("retry-after", "")
         if response.status_code not in (403, 429) or not wait.isdecimal() or int(wait) > LONGEST_WAIT or waited == MOST_WAITS:

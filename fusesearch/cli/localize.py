@@ -12,7 +12,7 @@ import typer
 
 from fusesearch.cli import seconds_since_start
 from fusesearch.cli.options import FILTERS, SEARCH, AnswerFormat, Repo, Save, with_options
-from fusesearch.cli.output import Format, print_json, read_input, save_text, usage_error
+from fusesearch.cli.output import Format, complain, print_json, read_input, save_text, usage_error
 from fusesearch.cli.screen import screen
 from fusesearch.core.errors import DataError
 
@@ -144,4 +144,8 @@ def run_and_save(instance: Instance, repository: Repository, searcher: Searcher,
             if kind == "end" and save is not None:
                 save_text(save, payload["trajectory"].model_dump_json(indent=2) + "\n")
 
-        return asyncio.run(searcher.run(instance, repository, on_event))
+        trajectory = asyncio.run(searcher.run(instance, repository, on_event))
+    for change in trajectory.changes:
+        if change.startswith("asked at"):  # so that the address can be given as it should be
+            complain(change)
+    return trajectory

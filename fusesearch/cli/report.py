@@ -24,7 +24,7 @@ LEAST_SHARE = 0.01
 LONGER = "llama-server: --ctx-size, llama-cpp-python: --n_ctx, vLLM: --max-model-len, Ollama: num_ctx"
 TOO_LITTLE = "too little to go on, nothing that the issue names is here: name an error, a function or a file"
 NO_CODE = "no code in this folder"
-SEARCH = "A search, since this is no issue: places that fit the words, best first; how likely is not known."
+SEARCH = "A search, not the answer to an issue: places that fit the words, best first, without a percentage."
 
 
 def raise_on_failure(trajectory: Trajectory) -> None:
@@ -173,6 +173,7 @@ def context_json(found: Context) -> dict[str, Any]:
     if not found.name:
         return fields
     kinds = {"definitions": "definition", "callers": "caller", "perhaps": "use", "callees": "callee", "tests": "test"}
+    kinds |= {"impact": "impact"} if found.run or any(one.kind == "impact" for one in found.excerpts) else {}
     del fields["excerpts"]
     return fields | {
         key: [{"path": one.path, "lines": one.lines, "function": one.function} for one in found.excerpts if one.kind == kind]

@@ -12,8 +12,8 @@ from fusesearch.core.errors import ConfigError, one_line
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
-def network_note(url: str = "") -> str:
-    """The variables that requests to ``url``, or to any, depend on: ``; ALL_PROXY is socks5://host``. Empty if none is set."""
+def network_note(error: BaseException, url: str = "") -> str:
+    """The variables that ``error``, of a request to ``url`` or of any, may depend on: ``; ALL_PROXY is socks5://host``."""
     from urllib.request import getproxies_environment, proxy_bypass  # imports half of the standard library
 
     scheme, host = re.sub("//.*", "", url), re.sub(r"^\w*://|[:/].*", "", re.sub("//.*@", "//", url))
@@ -22,10 +22,21 @@ def network_note(url: str = "") -> str:
         {} if direct else {kind: value for kind, value in getproxies_environment().items() if kind in ("all", "http", "https")}
     )
     notes = [f"{kind.upper()}_PROXY is {re.sub('//.*@', '//', value)}" for kind, value in proxies.items()]
+    suspected = isinstance(error, OSError) or "certificate" in str(error).lower()
     for name in _CERTIFICATES if scheme != "http:" else ():
-        if path := os.environ.get(name):
-            notes.append(f"{name} is {path}{'' if os.path.exists(path) else ', which does not exist'}")
+        path = os.environ.get(name, "")
+        missing = not os.path.exists(path)
+        if path and (missing or suspected):
+            notes.append(f"{name} is {path}{', which does not exist' if missing else ''}")
     return "".join(f"; {note}" for note in notes)
+
+
+def key_for_header(key: str, name: str) -> str:
+    """A key without blanks around it. Raises :class:`ConfigError` if no header can hold it; ``name`` says which it is."""
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(f"{name} has a character that no key has: copy it again")
+    return key
 
 
 @contextmanager
@@ -36,4 +47,4 @@ def making_client(url: str) -> Iterator[None]:
     except ModuleNotFoundError:  # of an extra that is not installed
         raise
     except Exception as error:
-        raise ConfigError(f"{url} cannot be asked ({one_line(error)}{network_note()})") from None
+        raise ConfigError(f"{url} cannot be asked ({one_line(error)}{network_note(error)})") from None

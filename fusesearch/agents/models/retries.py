@@ -90,7 +90,7 @@ class Retries:
                 reason = str(refusal)
                 if not refusal.temporary:
                     raise ModelUnavailable(
-                        f"{self._where} refuses the request for {self._name} ({reason}{network_note(self._where)})"
+                        f"{self._where} refuses the request for {self._name} ({reason}{network_note(refusal, self._where)})"
                     ) from None
                 wait = refusal.wait
             except APITimeoutError as error:
@@ -99,7 +99,7 @@ class Retries:
                     break
             except APIConnectionError as error:
                 cause = error.__cause__ or error
-                reason, wait = one_line(cause) + network_note(self._where), None
+                reason, wait = one_line(cause) + network_note(cause, self._where), None
                 if type(cause).__name__ in LASTING:
                     break
             except (APIError, MalformedReply, ValueError) as error:

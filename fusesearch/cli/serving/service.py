@@ -48,6 +48,7 @@ Tokens = Annotated[
     _EMPTY,
     Field(description=f"the most to return, in tokens of four bytes; {TOKENS} by default"),
 ]
+Impact = Annotated[bool | None, _EMPTY, Field(description="of a name: callers of callers, and the tests to run")]
 Only = Annotated[str | None, _EMPTY, Field(description="only this folder, file or glob; several by commas")]
 Lang = Annotated[str | None, _EMPTY, Field(description="only this language or suffix; several by commas")]
 Since = Annotated[str | None, _EMPTY, Field(description="only what commits changed since a date, `3 weeks` or a revision")]
@@ -95,7 +96,7 @@ class Service:
 
         An index of names, words and history answers in about a second (longer the first time), with how sure it is and why. It
         names at most five files with their best functions, or as many as top says, and says if the first is likely enough to act
-        on.
+        on. A question, a phrase or one word is a search: the best places, without a confidence.
         """
         with _one_line():
             repository, progress = within(self._repository(), path, lang, since, no_tests), Progress(patience=PATIENCE)
@@ -119,17 +120,19 @@ class Service:
         return self._result(found.as_text(), found.as_json())
 
     async def context(
-        self, issue: Issue, context: Context, tokens: Tokens = None,
+        self, issue: Issue, context: Context, tokens: Tokens = None, impact: Impact = None,
         path: Only = None, lang: Lang = None, since: Since = None, no_tests: NoTests = None,
     ) -> CallToolResult:  # fmt: skip
         """The most useful code to read for an issue or a name, within a budget of tokens.
 
         For an issue: the best functions in full, heads of what they call, lines that call them, outlines of the likely files. If
-        issue is one name, such as shop.cart.Cart.total: its definitions, its callers, what it calls, the tests that name it.
+        issue is one name, such as shop.cart.Cart.total: its definitions, its callers, what it calls, the tests that name it;
+        with impact: its callers, theirs and so on, and the tests to run.
         """
         with _one_line():
             repository, progress = within(self._repository(), path, lang, since, no_tests), Progress(patience=PATIENCE)
-            found = await _telling(context, progress, context_of, issue, repository, tokens or TOKENS, None, progress)
+            wanted = (issue, repository, tokens or TOKENS, None, progress, bool(impact))
+            found = await _telling(context, progress, context_of, *wanted)
         texts = [context_text(found, repository), *progress.notes()]
         return CallToolResult(content=[TextContent(text=text) for text in texts], _meta=progress.fields())
 

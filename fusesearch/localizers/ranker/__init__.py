@@ -13,7 +13,7 @@ from fusesearch.localizers.ranker.building import Progress, outside_of_checkout
 from fusesearch.localizers.ranker.features import candidates_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.places import FEW_FILES, fields_for_people, says_little
-from fusesearch.localizers.ranker.search import is_search, search
+from fusesearch.localizers.ranker.search import is_search, search_in
 from fusesearch.localizers.ranker.trees import WEIGHTS, Models, read_models
 from fusesearch.search.repository import Repository
 
@@ -59,5 +59,5 @@ def answer_in(text: str, index: Index, top: int | None = None) -> tuple[Ranking,
     index.progress.outside = outside_of_checkout(text, index.repository)
     ranking = ranking_in(text, index, FEW_FILES)
     if is_search(text) or says_little(ranking, text):
-        return ranking, search(text, index, ranking, top)
+        return ranking, search_in(text, index, ranking, top)
     return ranking, fields_for_people(ranking, text, top)

@@ -99,6 +99,11 @@ def term(text: str) -> int:
     return zlib.crc32(text[:MAX_TERM_CHARS].encode("utf-8", "replace"))
 
 
+def term_of(name: str) -> int:
+    """The term that a file has whose text contains a name, of Ruby's with its mark or without."""
+    return term((*words_of(name.rstrip("?!=")), name)[0])
+
+
 class _Known(dict[str, T]):
     """What ``make`` gives for a text, kept for the texts seen last: one look-up without a call for most of them."""
 

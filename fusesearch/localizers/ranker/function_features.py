@@ -99,8 +99,8 @@ def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
         *holders, name = same_letters(candidate.lines.name).split(".")
         columns = candidate.columns
         known = own & matches.words.keys()
-        columns["name_words"] = sum(idf[word] for word in known)
-        columns["name_title"] = sum(idf[word] for word in own if word in evidence.title) / total
+        columns["name_words"] = math.fsum(idf[word] for word in known)
+        columns["name_title"] = math.fsum(idf[word] for word in own if word in evidence.title) / total
         columns["name_share"] = len(known) / max(1, len(own))
         if (class_words := words_of_class.get(tuple(holders))) is None:
             class_words = words_of_class[tuple(holders)] = {word for holder in holders for word in words_of(holder)}

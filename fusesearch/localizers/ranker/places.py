@@ -12,7 +12,6 @@ from fusesearch.localizers.ranker.answer import (
     Fields,
     Ranked,
     Ranking,
-    as_answer,
     location,
     names_any,
 )
@@ -20,7 +19,7 @@ from fusesearch.localizers.ranker.columns import Candidate
 from fusesearch.localizers.ranker.facts import IDENTIFIER, words_of
 
 if TYPE_CHECKING:
-    from fusesearch.core.schema import Answer
+    pass
 
 FILES, FUNCTIONS = 5, 3
 """Files of an answer by default, and functions of each."""
@@ -62,15 +61,8 @@ def _candidates(ranking: Ranking) -> list[Candidate]:
     return [one.candidate for one in ranking.files]
 
 
-def for_people(ranking: Ranking, issue: str, top: int | None = None) -> Answer:
-    """The set that is scored, and as ``places`` at most ``top`` files, by default five; none if the issue says little."""
-    return as_answer(fields_for_people(ranking, issue, top))
-
-
 def fields_for_people(ranking: Ranking, issue: str, top: int | None = None) -> Fields:
-    """As :func:`for_people`, as plain data."""
-    if says_little(ranking, issue):
-        return {"modify": []}
+    """The set that is scored, and as ``places`` at most ``top`` files, by default five: an :class:`Answer` as plain data."""
     if _few_words(ranking, issue) and not names_any(_candidates(ranking)):  # a name among running text may be chance
         files, functions = (
             [Ranked(one.candidate, min(one.probability, BY_CHANCE)) for one in part]

@@ -7,7 +7,7 @@ looked up in its text, quoted as it stands there, and left out if it does not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -63,8 +63,8 @@ class Text:
 
     def said(self, reasons: Iterable[Reason], words: Mapping[str, int]) -> list[str]:
         """The most telling reasons that are true. ``words`` are those of the issue, with the number of files that have each."""
-        best = sorted(dict.fromkeys(reasons), key=lambda reason: -reason.weight)
-        told = dict.fromkeys(filter(None, map(self._one, self._joined([one for one in best if one.weight >= WEAK]))))
+        best = sorted(joined(reasons), key=lambda reason: -reason.weight)
+        told = dict.fromkeys(filter(None, (self._one(reason) for reason in best if reason.weight >= WEAK)))
         fresh = {word: files for word, files in words.items() if not any(word in text.lower() for text in told)}
         shared = self._shared(IDENTIFIER.findall(self.lines), fresh)
         in_path = [] if told or shared else self._shared(IDENTIFIER.findall(self.path), words)
@@ -84,15 +84,6 @@ class Text:
             match = re.search(pattern, self.lines, re.IGNORECASE)
             what = " ".join(match[0].split()) if match else ""
         return SAID[reason.kind].format(what=what, where=reason.where) if what or not reason.what else ""
-
-    def _joined(self, reasons: Sequence[Reason]) -> Iterator[Reason]:
-        """The reasons, those of messages put together where one goes on with the last two words of another."""
-        whole = iter([" ".join(words) for words in joined([one.what.split() for one in reasons if one.kind == "message"])])
-        for reason in reasons:
-            if reason.kind != "message":
-                yield reason
-            elif message := next(whole, ""):
-                yield reason._replace(what=message)
 
     def _shared(self, identifiers: Iterable[str], words: Mapping[str, int]) -> list[str]:
         """The rarest words of the issue that stand there, a whole identifier before its parts."""
@@ -115,17 +106,14 @@ class Text:
 _STOP = STOPWORDS | SHORT_WORDS | word_set("all be don may non one per re two up us were")
 
 
-def joined(parts: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Sequences of words of which one begins with the last two words of another, put together."""
-    chains = [list(part) for part in parts]
-    merged = True
-    while merged:
-        merged = False
-        for first in chains:
-            after = next((other for other in chains if other is not first and other[:2] == first[-2:]), None)
-            if after is not None:
-                first += after[2:]
-                chains = [chain for chain in chains if chain is not after]
-                merged = True
-                break
-    return chains
+def joined(reasons: Iterable[Reason]) -> list[Reason]:
+    """The reasons, a message that goes on with the last two words of the one before put to it. They are in the issue's order."""
+    found: dict[Reason, None] = {}
+    last = Reason(0.0, "")
+    for reason in reasons:
+        if reason.kind == last.kind == "message" and last.what.split()[-2:] == reason.what.split()[:2]:
+            del found[last]
+            reason = Reason(max(last.weight, reason.weight), "message", f"{last.what} {' '.join(reason.what.split()[2:])}")
+        found[reason] = None
+        last = reason
+    return list(found)

@@ -1,21 +1,8 @@
 """A search: the places for a text that is no issue, such as a question, a phrase or one word. Best first, without a probability.
 
-The score of a file is a sum with the weights :data:`WEIGHTS`. A share of the text's words counts each by how rare it is in the
-tree, as BM25 does:
-
-============  =============================================================================================================
-``words``     BM25 of the words in the file, as a share of the most that it could be
-``name``      the share of the words of its name that the text has: all of ``JsonWriter`` for "streaming JSON writer"
-``named``     the share of the text's words that its name has
-``folder``    the same for its folders, for words that its name lacks
-``class``     the same for the best name of a class, times the share of the words of that name that the text has
-``function``  the same for the best name of a function
-``whole``     1 if a class is called like a word of the text
-``odds``      the log-odds that the ranker gives
-``aside``     1 for examples, tests, benchmarks, vendored and generated files and the like, unless the text asks for them
-============  =============================================================================================================
-
-The weights were chosen on questions about 15 repositories and tried on those about others (experiments/search).
+The score of a file is a sum of the parts of :data:`WEIGHTS`. A share of the text's words counts each by how rare it is in the
+tree, as BM25 does. The weights were chosen on questions about 15 repositories and tried on those about 17 others
+(experiments/search).
 """
 
 from __future__ import annotations
@@ -24,7 +11,6 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from fusesearch.code.kinds import is_foreign
 from fusesearch.localizers.lexical.clues import stem
@@ -33,11 +19,19 @@ from fusesearch.localizers.ranker.answer import Fields, Ranking
 from fusesearch.localizers.ranker.facts import HUMP, IDENTIFIER, Facts, term
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.matching import module_parts
+from fusesearch.localizers.ranker.places import FILES, FUNCTIONS
 
 WEIGHTS = {
-    "words": 0.6, "name": 0.35, "named": 0.3, "folder": 0.3, "class": 0.4, "function": 0.3, "whole": 0.2, "odds": 0.1,
-    "aside": -0.2,
-}  # fmt: skip
+    "words": 0.6,  # BM25 of the text's words in the file, as a share of the most that it could be
+    "name": 0.35,  # share of the words of its name that the text has: all of `JsonWriter` for "streaming JSON writer"
+    "named": 0.3,  # share of the text's words that its name has
+    "folder": 0.3,  # the same for its folders, for words that its name lacks
+    "class": 0.4,  # both shares, multiplied, of the best name of a class
+    "function": 0.3,  # the same of a function
+    "whole": 0.2,  # a class is called like a word of the text
+    "odds": 0.1,  # the log-odds that the ranker gives
+    "aside": -0.2,  # examples, tests, benchmarks, vendored and generated files and the like, unless the text asks for them
+}
 K1, B = 1.5, 0.4
 """BM25's constants. Length counts for less than usual: a search is for the file that has most about a subject."""
 
@@ -47,18 +41,14 @@ MAX_ASKED, MAX_PHRASE, MAX_CHARS = 24, 8, 300
 CLOSELY = 200
 """Files whose definitions are looked at: those with the highest sum of the other parts."""
 
-FILES, FUNCTIONS = 5, 3
-"""Files of an answer by default, and functions of each."""
+LEAST, FUNCTION_SHARE = 1e-4, 0.5
+"""Probability of a file that the ranker does not consider; share of the best function's score that another needs to be shown."""
 
-FUNCTION_SHARE = 0.5
-"""The least share of the best function's score that another one needs to be shown."""
-
-_LEAST = 1e-4  # probability of a file that the ranker does not consider
 _PART = re.compile(r"[^\W\d_]+|\d+")
 _QUESTION = re.compile(r"\s*(?:how|where|what|which|who|find|show|list|search)\b", re.IGNORECASE)
-_MARKS = re.compile(r"[`\"<=>|{}\[\]$]|(?<!\w)'|:\s|\w\([^)]|\.\w+:\d|->|\d{3}")
+_MARKS = re.compile(r"[`\"<=>|{}\[\]$~]|(?<!\w)'|:\s|://|--|\w\([^)]|\.\w+:\d|\d{3}|\d\.\d|\w[.?!]\s")
 """What messages, code and titles of issues have, and phrases have not."""
-_NEGATED = re.compile("(?<=n)['\u2019](?=t\\b)")
+_APOSTROPHE = re.compile("(?<=n)['\u2019](?=t\\b)")
 _ASIDE = re.compile(
     r"(?:^|/)(examples?|samples?|demos?|docs?|bench(?:mark)?s?|legacy|compat|deprecated|internal|fixtures?|mocks?|testing)/|(test)",
     re.IGNORECASE,
@@ -70,11 +60,12 @@ _QUIET = SHORT_WORDS | word_set(
     " use used user uses using via was were what when where which while who why with without work working works would"
 )
 """Words that say nothing of a place, unless there are no others."""
-_COMPLAINT = word_set(
-    "not never cannot cant dont doesnt didnt isnt wont arent wasnt fail fails failed failing broken breaks crash crashes crashed"
-    " wrong wrongly incorrect incorrectly bug bugs unexpected unexpectedly should instead expected returns raises throws hangs"
-    " leaks regression please help unable"
+_TOLD = word_set(
+    "not never cannot cant dont doesnt didnt isnt wont arent wasnt is are was were has have had does did should i my me we fail"
+    " fails failed failing broken breaks crash crashes crashed wrong wrongly incorrect incorrectly bug bugs unexpected"
+    " instead expected returns raises throws hangs leak leaks regression please help unable"
 )
+"""Words of a sentence about what happens, which no phrase has."""
 _REQUEST = word_set(
     "fix fixes fixed add adds added allow remove removes make support handle improve update avoid prevent bump ensure implement"
     " enable disable rename replace revert change"
@@ -84,36 +75,26 @@ _REQUEST = word_set(
 
 def is_search(text: str) -> bool:
     """Whether a text is no issue: a question, a phrase or one word, on one line, that neither complains nor asks for a change."""
-    words = re.findall(r"\w+", _NEGATED.sub("", text.lower()))
+    words = re.findall(r"\w+", _APOSTROPHE.sub("", text.lower()))
     if not words or "\n" in text.strip() or len(words) > MAX_ASKED or len(text) > MAX_CHARS:
         return False
-    if _QUESTION.match(text):
-        return True
-    complains = words[0] in _REQUEST or not _COMPLAINT.isdisjoint(words)
-    return len(words) <= MAX_PHRASE and not complains and not _MARKS.search(text)
+    told = words[0] in _REQUEST or not _TOLD.isdisjoint(words) or _MARKS.search(text)
+    return _QUESTION.match(text) is not None or (len(words) <= MAX_PHRASE and not told)
 
 
-class Word(NamedTuple):
-    """A word of a text in lower case, and the forms that count as the same."""
-
-    text: str
-    forms: frozenset[str]
-
-
-def words_of_search(text: str) -> list[Word]:
-    """The words that count, in order; of an identifier the whole and its parts. If none would be left, all words."""
+def words_in_search(text: str) -> dict[str, frozenset[str]]:
+    """The words that count, in order, with their forms; of an identifier the whole, too. If none would be left, all words."""
     written = IDENTIFIER.findall(text[:MAX_CHARS])
     chosen = [word for word in written if len(word) > 1 and word.lower() not in _QUIET] or written
-    found: dict[str, Word] = {}
+    found: dict[str, frozenset[str]] = {}
     for word in chosen:
         parts = parts_of(word)
         if len(parts) > 1:
             whole = word.lower().strip("_")
-            found.setdefault(whole, Word(whole, frozenset([whole])))
-        for part in parts:
-            if len(chosen) == 1 or (len(part) > 1 and part not in _QUIET):
-                found.setdefault(part, Word(part, forms_of(part)))
-    return list(found.values())
+            found[whole] = frozenset([whole])
+        kept = parts if len(chosen) == 1 else [part for part in parts if len(part) > 1 and part not in _QUIET]
+        found |= {part: forms_of(part) for part in kept}
+    return found
 
 
 @lru_cache(maxsize=100_000)
@@ -142,7 +123,7 @@ def forms_of(word: str) -> frozenset[str]:
     return frozenset(forms)
 
 
-def search(text: str, index: Index, ranking: Ranking, top: int | None = None) -> Fields:
+def search_in(text: str, index: Index, ranking: Ranking, top: int | None = None) -> Fields:
     """The fields of an answer: at most ``top`` files, best first, with their best functions; no place if no word says anything.
 
     ``ranking`` is the ranker's, of the same text and index.
@@ -151,42 +132,45 @@ def search(text: str, index: Index, ranking: Ranking, top: int | None = None) ->
     if not found.usable:
         return {"modify": []}
     places = [found.place(path) for path in found.best(top or FILES)]
-    modify = [{"path": place["path"], "function": None, "lines": None} for place in places]
-    return {"kind": "search", "modify": modify, "places": places}
+    found_in = [one["functions"] or [{"path": one["path"], "function": None, "lines": None}] for one in places]
+    return {"kind": "search", "modify": [location for locations in found_in for location in locations], "places": places}
 
 
 class Search:
     """The scores of the files of an index for the words of a text, and the places in them.
 
-    ``usable``: a word says something. One that most texts have does so only where a file is called so.
+    ``usable``: a word says something. One that most texts have does so only where a file is called so; in a text that reads as an
+    issue, every word.
     """
 
     def __init__(self, text: str, index: Index, ranking: Ranking) -> None:
         self._index = index
-        self._words = words_of_search(text)
-        self._forms = frozenset[str]().union(*(word.forms for word in self._words))
+        self._words = words_in_search(text)
+        self._forms = frozenset[str]().union(*self._words.values())
         self._written = {word.lower() for word in IDENTIFIER.findall(text)} - _QUIET
         self._odds = {one.candidate.path: _log_odds(one.probability) for one in ranking.files}
-        self._names = {path: _names_in(path) for path in index.paths}
-        self._numbers = [[term(form) for form in word.forms] for word in self._words]
+        self._numbers = [[term(form) for form in forms] for forms in self._words.values()]
+        self._names = {path: [_forms(part) for part in _named(path)] for path in index.paths}  # folders, then the file
         self._counts: dict[str, list[int]] = {}
         self._lengths: dict[str, int] = {}
         for path, facts in index.facts(index.paths):
             self._counts[path] = [_times(facts, numbers) for numbers in self._numbers]
             self._lengths[path] = facts.code + facts.text
-        called = frozenset[str]().union(*(part for name, _ in self._names.values() for part in name))
-        total, self._worth, self.usable = len(index.paths), list[float](), False
-        for place, word in enumerate(self._words):
+        called = frozenset[str]().union(*(part for names in self._names.values() for part in names[-1]))
+        common = STOPWORDS | _QUIET if is_search(text) else self._words.keys()
+        total, self._worth, self.usable = len(index.paths), dict[str, float](), False
+        for place, (word, forms) in enumerate(self._words.items()):
             having = sum(row[place] > 0 for row in self._counts.values())
-            named = not called.isdisjoint(word.forms)
-            self._worth.append(math.log(1 + (total - having + 0.5) / (having + 0.5)) if having or named else 0.0)
-            self.usable |= named or (having > 0 and word.text not in STOPWORDS | _QUIET)
-        self._total = sum(self._worth) or 1.0
+            named = not called.isdisjoint(forms)
+            self._worth[word] = math.log(1 + (total - having + 0.5) / (having + 0.5)) if having or named else 0.0
+            self.usable |= named or (having > 0 and word not in common)
+        self._total = sum(self._worth.values()) or 1.0
 
     def best(self, top: int) -> list[str]:
-        """The ``top`` files with the highest scores; of equal ones the first by path."""
+        """The ``top`` files with the highest scores of those that have a word; of equal ones the first by path."""
         mean = sum(self._lengths.values()) / max(1, len(self._lengths)) or 1.0
-        scores = {path: self._of_file(path, mean) for path in filter(self._index.repository.allowed, self._names)}
+        having = (path for path in self._names if any(self._counts.get(path, ())) or self._shares(self._names[path][-1])[0])
+        scores = {path: self._of_file(path, mean) for path in filter(self._index.repository.allowed, having)}
         near = sorted(scores, key=lambda path: -scores[path])[: max(top, CLOSELY)]
         for path, facts in self._index.facts(near):
             scores[path] += self._of_definitions(facts)
@@ -194,31 +178,30 @@ class Search:
 
     def place(self, path: str) -> Fields:
         """A file, what speaks for it, and its best functions."""
-        shared = [part for part in _stem_parts(path) if self._shares([forms_of(part)])[0]]
-        reasons = [f"its name has {', '.join(dict.fromkeys(shared))}"] if shared else []
+        shared = dict.fromkeys(part for part in parts_of(_named(path)[-1]) if not self._forms.isdisjoint(forms_of(part)))
+        reasons = [f"its name has {', '.join(shared)}"] if shared else []
         functions: list[Fields] = []
         for _, facts in self._index.facts([path]):
             whole = [f"`{name}`" for name in _classes(facts) if self._shares(_forms(name))[0] == 1]
             reasons += [f"defines {', '.join(whole[:FUNCTIONS])}"] if whole else []
             functions = self._functions(path, facts)
         has = sum(times > 0 for times in self._counts.get(path, ()))
-        reasons += [f"has {has} of the {len(self._words)} words"] if has and len(self._words) > 1 else []
+        reasons += [f"has {has} of the {len(self._words)} words" if len(self._words) > 1 else "has the word"] if has else []
         return {"path": path, "likely": False, "reasons": reasons, "functions": functions}
 
     def _of_file(self, path: str, mean: float) -> float:
         length = K1 * (1 - B + B * self._lengths.get(path, 0) / mean)
-        pairs = zip(self._worth, self._counts.get(path, [0] * len(self._worth)), strict=True)
+        pairs = zip(self._worth.values(), self._counts.get(path, ()), strict=False)  # a file too large to read has no counts
         words = sum(worth * times / (times + length) for worth, times in pairs) / self._total
-        name, folders = self._names[path]
+        *folders, name = self._names[path]
         own, named = self._shares(name)
         found = _ASIDE.search(path)
-        aside = is_foreign(path) or (
-            found is not None and all(self._forms.isdisjoint(forms_of(part.lower())) for part in found.groups("-"))
-        )
+        asked = found is not None and any(not self._forms.isdisjoint(forms_of(part.lower())) for part in found.groups("-"))
         return (
             WEIGHTS["words"] * words + WEIGHTS["name"] * own + WEIGHTS["named"] * named
-            + WEIGHTS["folder"] * (self._shares([*name, *folders])[1] - named)
-            + WEIGHTS["odds"] * self._odds.get(path, _log_odds(0.0)) + WEIGHTS["aside"] * aside
+            + WEIGHTS["folder"] * (self._shares([*name, *(part for folder in folders for part in folder)])[1] - named)
+            + WEIGHTS["odds"] * self._odds.get(path, _log_odds(0.0))
+            + WEIGHTS["aside"] * (is_foreign(path) or (found is not None and not asked))
         )  # fmt: skip
 
     def _of_definitions(self, facts: Facts) -> float:
@@ -234,15 +217,15 @@ class Search:
         had = [part for part in name if not part.isdisjoint(self._forms)]
         if not had:
             return 0.0, 0.0
-        pairs = zip(self._words, self._worth, strict=True)
-        worth = sum(worth for word, worth in pairs if any(not part.isdisjoint(word.forms) for part in had))
+        every = frozenset[str]().union(*had)
+        worth = sum(self._worth[word] for word, forms in self._words.items() if not every.isdisjoint(forms))
         return len(had) / len(name), worth / self._total
 
     def _functions(self, path: str, facts: Facts) -> list[Fields]:
         """The best functions of a file, by the text's words in them and in their names."""
         spans = facts.functions
         scores = [self._shares(_forms(span.name))[1] for span in spans]
-        for worth, numbers in zip(self._worth, self._numbers, strict=True):
+        for worth, numbers in zip(self._worth.values(), self._numbers, strict=True):
             for place in {facts.find(number) for number in numbers} - {-1}:
                 for number, times in facts.functions_with(place):
                     scores[number] += worth / self._total * times / (times + K1)
@@ -258,25 +241,20 @@ def _times(facts: Facts, numbers: Iterable[int]) -> int:
 
 
 def _log_odds(probability: float) -> float:
-    probability = min(max(probability, _LEAST), 1 - _LEAST)
+    probability = min(max(probability, LEAST), 1 - LEAST)
     return math.log(probability / (1 - probability))
 
 
 def _classes(facts: Facts) -> list[str]:
     """Names of classes, and of what holds methods."""
-    outer = (part for span in facts.functions for part in span.name.split(".")[:-1])
-    return list(dict.fromkeys([*facts.classes, *outer]))
+    return list(dict.fromkeys([*facts.classes, *(part for span in facts.functions for part in span.name.split(".")[:-1])]))
 
 
 def _forms(name: str) -> list[frozenset[str]]:
     return [forms_of(part) for part in parts_of(name)]
 
 
-def _stem_parts(path: str) -> tuple[str, ...]:
-    return parts_of(module_parts(path.split("/"))[-1].partition(".")[0])
-
-
-def _names_in(path: str) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
-    """The forms of the parts of a file's name, and of its folders'."""
-    folders = module_parts(path.split("/"))[:-1]
-    return [forms_of(part) for part in _stem_parts(path)], [one for folder in folders for one in _forms(folder)]
+def _named(path: str) -> list[str]:
+    """Names of the folders of a file, and its own."""
+    *folders, name = module_parts(path.split("/"))
+    return [*folders, name.partition(".")[0]]

@@ -1,5 +1,7 @@
 """`--issue` with an address on GitHub, against a local server that speaks its API."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,6 +87,7 @@ def test_the_token_of_the_environment_is_sent_a_move_followed_and_a_missing_text
         ("o/r#11", "t", "does not show o/r#11 (Resource protected by organization SAML enforcement.)"),
         ("o/r#12", "t", "rate limit is used up for 60 s: wait"),
         ("o/r#13", "t", "rate limit is used up: wait"),
+        ("o/r#1", "t\u00e9", "GITHUB_TOKEN has a character that no key has"),
         ("o/r#15", "t", "cannot be reached (Exceeded maximum allowed redirects.)"),
         ("o/r#16", "t", "log in to the network"),
         ("o/r#404", None, "o/r#404 does not exist, or it is private and GITHUB_TOKEN is not set"),
@@ -101,15 +104,11 @@ def test_a_failed_fetch_is_one_line_that_says_what_to_do(run, repo, api, monkeyp
 
 
 def test_a_short_wait_that_github_asks_for_is_kept(run, repo, api, monkeypatch):
-    waits = []
-
-    def wait(seconds):
-        waits.append(seconds)
-        monkeypatch.setitem(ANSWERS, 14, ANSWERS[1])
-
-    monkeypatch.setattr("time.sleep", wait)
+    monkeypatch.setattr(
+        "fusesearch.cli.issues.time", SimpleNamespace(sleep=lambda _: monkeypatch.setitem(ANSWERS, 14, ANSWERS[1]))
+    )
     assert run("localize", "--repo", repo, "o/r#14").exit_code == 0
-    assert waits == [1]
+    assert len(api.asked) == 2
 
 
 @pytest.mark.parametrize(

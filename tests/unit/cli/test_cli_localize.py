@@ -48,7 +48,7 @@ def test_the_ranker_says_how_sure_it_is_and_why(run, repo, issue):
 def test_a_text_that_is_no_issue_is_a_search_and_says_so(run, repo, options):
     found = run("localize", "--repo", repo, "perimeter of a square", *options)
     heading, _, path = found.stdout.splitlines()[:3]
-    assert (found.exit_code, heading[:34], path) == (0, "A search, since this is no issue: ", "pkg/shapes.py")
+    assert (found.exit_code, heading[:34], path) == (0, "A search, not the answer to an iss", "pkg/shapes.py")
     assert "%" not in found.stdout
     listed = json.loads(run("localize", "--repo", repo, "perimeter of a square", "--format", "json", *options).stdout)
     assert (listed["outcome"], listed["kind"], "confidence" in listed) == ("answer", "search", False)

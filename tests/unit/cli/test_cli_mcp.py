@@ -132,12 +132,14 @@ async def test_context_returns_what_to_read_within_its_budget(folder):
         found = await asking.call_tool("context", {"issue": ISSUE, "tokens": 200})
         little = await asking.call_tool("context", {"issue": "it is broken", "tokens": ""})
         refused = await asking.call_tool("context", {"issue": ISSUE, "tokens": 99})
+        impact = await asking.call_tool("context", {"issue": "perimeter", "impact": True})
     assert "def perimeter(side):\n    return 3 * side" in text(found)
     assert len(text(found).encode()) <= 800
     assert found.structured_content is None
     assert (little.is_error, text(little)[:33]) == (False, "No answer: too little to go on, n")
     assert refused.is_error
     assert "100" in text(refused)
+    assert text(impact).startswith("## shapes.py:6-7  perimeter\ndef perimeter(side)")
 
 
 async def test_a_first_index_tells_its_progress_and_an_answer_that_cannot_wait_says_what_is_missing(folder, monkeypatch):

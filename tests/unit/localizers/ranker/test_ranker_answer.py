@@ -4,7 +4,6 @@ import asyncio
 import json
 import math
 import os
-import random
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ from fusesearch.localizers.ranker.features import Candidates, candidates_of
 from fusesearch.localizers.ranker.history import commits_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.localizer import RankerLocalizer
-from fusesearch.localizers.ranker.trees import COLUMNS, MOST, WEIGHTS, Model, from_lightgbm, log_odds, read_models
+from fusesearch.localizers.ranker.trees import MOST, WEIGHTS, Model, log_odds, read_models
 from fusesearch.search.repository import Repository
 from tests.fakes.git import git, write
 
@@ -59,14 +58,13 @@ def columns(root: Path, issue: str) -> dict[str, dict[str, float]]:
     return {candidate.entity: candidate.columns for candidate in [*found.files, *found.functions]}
 
 
-def test_columns_are_those_of_models_and_say_what_exports_calls_frames_messages_and_paths_tell(root: Path):
+def test_columns_are_those_of_models_and_say_what_calls_frames_messages_and_paths_tell(root: Path):
     with Index(Repository(root), None) as index:
         found = candidates_of('`total` is wrong\nTraceback\n  File "pkg/fast.py", line 5, in total\n', index)
     assert {name for candidate in found.files for name in candidate.columns} <= {*FILE_COLUMNS}
     assert {name for candidate in found.functions for name in candidate.columns} <= {*FUNCTION_COLUMNS}
     assert {len(candidate.row()) for candidate in found.functions} == {len(FUNCTION_COLUMNS)}
     named = columns(root, "total([1]) is 2 for items of the store")
-    assert named["pkg/fast.py::total"]["exported"] > named["pkg/slow.py::total"]["exported"] == 0
     assert named["pkg/fast.py"]["defines_unique"] == named["pkg/slow.py"]["defines_unique"] == 0.5
     assert named["pkg/parts.py::part"]["called_by_named"] > 0
     assert "called_by_named" not in named["pkg/store.py::Store.write"]
@@ -284,23 +282,6 @@ class Scored(Model):
 
     def probability(self, group: str, odds: float, score: float) -> float:
         return score
-
-
-def test_exported_trees_score_as_lightgbm_does():
-    lightgbm = pytest.importorskip("lightgbm")
-    numpy = pytest.importorskip("numpy")
-    draw = random.Random(0)
-    rows = numpy.array(
-        [[draw.choice([draw.gauss(0, 1), float(draw.randrange(3)), math.nan]) for _ in FILE_COLUMNS] for _ in range(400)]
-    )
-    labels = [int(numpy.nan_to_num(row[0]) > 0.3) for row in rows]
-    calibration = {"python": [0, 1, 0], "other": [0, 1, 0]}
-    for use_missing in (True, False):
-        parameters = {"objective": "binary", "verbosity": -1, "num_leaves": 8, "use_missing": use_missing, "num_threads": 1}
-        booster = lightgbm.train(parameters, lightgbm.Dataset(rows, labels), 10)
-        data = {"columns": list(COLUMNS["file"]), "trees": from_lightgbm(booster.dump_model()), "calibration": calibration}
-        model = Model.of(json.loads(json.dumps(data)), FILE_COLUMNS)
-        assert [model.score(list(row)) for row in rows] == pytest.approx(list(booster.predict(rows, raw_score=True)), abs=1e-4)
 
 
 def test_of_many_methods_of_a_name_only_the_one_with_the_frames_line_is_said_to_be_in_the_frame(tmp_path: Path):

@@ -35,11 +35,15 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def first(tree: Path, text: str) -> dict[str, object]:
+def places(tree: Path, text: str) -> list[dict[str, object]]:
     found = answer_of(text, Repository(tree / "tree"), tree / "cache")
     assert (found["kind"], found.get("confidence")) == ("search", None)
     assert all("confidence" not in place and not place["likely"] for place in found["places"])
-    return found["places"][0]
+    return found["places"]
+
+
+def first(tree: Path, text: str) -> dict[str, object]:
+    return places(tree, text)[0]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +68,8 @@ def test_a_place_has_true_reasons_and_its_best_functions_with_their_lines(tree: 
     place = first(tree, "where does the writer begin an array?")
     assert place["reasons"] == ["its name has writer", "has 3 of the 3 words"]
     assert place["functions"] == [{"path": "src/JsonWriter.java", "function": "JsonWriter.beginArray", "lines": (2, 2)}]
-    assert first(tree, "Policy")["reasons"] == ["its name has policy", "defines `Policy`"]
+    assert first(tree, "Policy")["reasons"] == ["its name has policy", "defines `Policy`", "has the word"]
+    assert [place["path"] for place in places(tree, "Policy")] == ["net/policy.py", "net/session.py"]  # the others lack it
 
 
 def test_python_and_context_answer_a_search_too(tree: Path, monkeypatch: pytest.MonkeyPatch):
@@ -76,7 +81,7 @@ def test_python_and_context_answer_a_search_too(tree: Path, monkeypatch: pytest.
     assert (read.path, read.function, read.confidence) == ("net/policy.py", "Policy.retry", None)
 
 
-QUIET = ["it does not work", "Please help", "something is wrong", "???", "wie geht das?"]
+QUIET = ["it does not work", "Please help", "something is wrong", "???", "wie geht das?", "Body leak", "How does it work?"]
 
 
 @pytest.mark.parametrize("text", QUIET)
