@@ -14,20 +14,17 @@ from fusesearch.localizers.ranker.columns import SCORES, Candidate, is_common, k
 from fusesearch.localizers.ranker.evidence import LEAST_STEM, is_word, squashed
 from fusesearch.localizers.ranker.facts import words_of
 from fusesearch.localizers.ranker.history import History
-from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.matching import Matches, bare, module_parts, path_words, spread
 from fusesearch.localizers.ranker.paths import family
 from fusesearch.localizers.ranker.reasons import Reason
 
 MAX_FILES = 100
 """Candidates of an issue."""
-MAX_EXPORTS = 6
-"""Definitions of one name whose packages are read."""
+MAX_CALLEES = 6
+"""Definitions of what a frame calls, of which one may be meant."""
 
 BY_CHANCE = 0.3
 """What a definition counts whose name is a word of running text."""
-
-_FROM = re.compile(r"from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)")
 
 
 class WholeTree:
@@ -37,7 +34,6 @@ class WholeTree:
         self.matches = matches
         self.columns: dict[str, dict[int, float]] = defaultdict(dict)
         self.reasons: dict[int, list[Reason]] = defaultdict(list)
-        self.exports: dict[tuple[str, str], float] = {}
         self._tops = {name: max(scores, default=0.0) or 1.0 for name, scores in matches.scores.items()}
         self._ranks = {name: _ranks(matches.scores[name]) for name in ("all", "title")}
         self.history = history
@@ -89,7 +85,6 @@ class WholeTree:
             + 0.3 * value.get("path_title", 0.0)
             + 0.2 * value.get("stem_title", 0.0)
             + 0.4 * value.get("defines_unique", 0.0)
-            + 0.2 * value.get("defines_exported", 0.0)
             + 0.5 * value.get("frame", 0.0)
             + 0.6 * value.get("path_named", 0.0)
             + 0.1 * value.get("module_share", 0.0)
@@ -170,18 +165,6 @@ class WholeTree:
                 self._add("calls", file, matches.idf(f"k:{name}") if files else 0.0)
         _to_one(self.columns["calls"])
 
-    def add_exports(self, index: Index) -> None:
-        """Chooses among several definitions of a name: users call the one that packages export."""
-        for name, mention in self.matches.evidence.names.items():
-            files = self.matches.defining(name)
-            if len(files) > MAX_EXPORTS or not mention.kinds & {"title", "inline", "outer", "imported"}:
-                continue
-            for file in files:
-                share = exported(index, self.matches.paths[file], name)
-                if share:
-                    self._put("defines_exported", file, share)
-                    self.exports[self.matches.paths[file], name] = share
-
     def _add_frames(self) -> None:
         """Only frames in files of the repository count, from the innermost."""
         matches = self.matches
@@ -199,7 +182,7 @@ class WholeTree:
                     self._put("defines_frame", file, 1 / len(files))
         for name, call in matches.called.items():
             files = sorted({file for file in matches.hits[f"d:{name}"].files if family(matches.paths[file]) == call.family})
-            for file in files if len(files) <= MAX_EXPORTS else ():
+            for file in files if len(files) <= MAX_CALLEES else ():
                 self._put("frame_callee", file, call.weight / len(files))
                 self.reasons[file].append(Reason(call.weight / len(files), "callee", name, call.caller))
 
@@ -218,25 +201,6 @@ class WholeTree:
 def literal_reason(text: str, idf: float) -> Reason:
     """That a file or function has a term of a literal: the whole of one, or three words of one."""
     return Reason(0.3 * idf, "literal" if text.startswith("l:") else "message", text[2:])
-
-
-def exported(index: Index, path: str, name: str) -> float:
-    """The share of the packages around a Python module that import a name from it, from the inside out."""
-    *packages, module = module_parts(path.split("/")) or ("",)
-    passed = total = 0
-    for depth in range(len(packages), -1, -1):
-        init = "/".join([*packages[:depth], "__init__.py"])
-        if init not in index.digests:
-            break
-        total += 1
-        imports = _FROM.findall(index.source(init)) if init != path else [("", "*")]
-        if passed == total - 1 and any(
-            source.rpartition(".")[2] in (module, "") and re.search(rf"\*|\b{re.escape(name)}\b", names)
-            for source, names in imports
-        ):
-            passed += 1
-        module = packages[depth - 1] if depth else ""
-    return passed / total if total else 0.0
 
 
 def _ranks(scores: array[float]) -> dict[int, int]:
