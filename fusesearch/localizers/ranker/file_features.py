@@ -25,6 +25,10 @@ MAX_CALLEES = 6
 
 BY_CHANCE = 0.3
 """What a definition counts whose name is a word of running text."""
+_PRIOR = {
+    "path_title": 0.3, "stem_title": 0.2, "defines_unique": 0.4, "frame": 0.5, "path_named": 0.6, "module_share": 0.1, "scope": 0.2,
+    "frame_callee": 0.2, "phrase": 0.2,
+}  # fmt: skip
 
 
 class WholeTree:
@@ -77,22 +81,12 @@ class WholeTree:
         return Candidate(path, None, columns, self.reasons[file])
 
     def _prior(self, file: int) -> float:
-        value = {name: column.get(file, 0.0) for name, column in self.columns.items()}
-        scores = self.matches.scores
-        return (
-            scores["all"][file] / self._tops["all"]
-            + 0.2 * scores["title"][file] / self._tops["title"]
-            + 0.3 * value.get("path_title", 0.0)
-            + 0.2 * value.get("stem_title", 0.0)
-            + 0.4 * value.get("defines_unique", 0.0)
-            + 0.5 * value.get("frame", 0.0)
-            + 0.6 * value.get("path_named", 0.0)
-            + 0.1 * value.get("module_share", 0.0)
-            + 0.2 * value.get("scope", 0.0)
-            + 0.2 * value.get("frame_callee", 0.0)
-            + 0.2 * value.get("phrase", 0.0)
-            + 0.2 * (self.history.words.get(self.matches.paths[file], 0.0) if self.history else 0.0)
+        """The sum set by hand, which chooses candidates; the trees see it, too."""
+        value = sum(weight * self.columns[name].get(file, 0.0) for name, weight in _PRIOR.items())
+        value += sum(
+            weight * self.matches.scores[name][file] / self._tops[name] for name, weight in (("all", 1.0), ("title", 0.2))
         )
+        return value + 0.2 * (self.history.words.get(self.matches.paths[file], 0.0) if self.history else 0.0)
 
     def _put(self, column: str, file: int, value: float) -> None:
         found = self.columns[column]
