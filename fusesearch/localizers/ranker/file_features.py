@@ -26,9 +26,10 @@ MAX_CALLEES = 6
 BY_CHANCE = 0.3
 """What a definition counts whose name is a word of running text."""
 _PRIOR = {
-    "path_title": 0.3, "stem_title": 0.2, "defines_unique": 0.4, "frame": 0.5, "path_named": 0.6, "module_share": 0.1, "scope": 0.2,
-    "frame_callee": 0.2, "phrase": 0.2,
+    "path_title": 0.3, "stem_title": 0.2, "defines_unique": 0.4, "frame": 0.5, "path_named": 0.6, "module_share": 0.1,
+    "scope": 0.2, "frame_callee": 0.2, "phrase": 0.2,
 }  # fmt: skip
+"""Weights, set by hand, of the sum that chooses candidates; those of words and of the history are with it."""
 
 
 class WholeTree:
@@ -82,11 +83,10 @@ class WholeTree:
 
     def _prior(self, file: int) -> float:
         """The sum set by hand, which chooses candidates; the trees see it, too."""
-        value = sum(weight * self.columns[name].get(file, 0.0) for name, weight in _PRIOR.items())
-        value += sum(
-            weight * self.matches.scores[name][file] / self._tops[name] for name, weight in (("all", 1.0), ("title", 0.2))
-        )
-        return value + 0.2 * (self.history.words.get(self.matches.paths[file], 0.0) if self.history else 0.0)
+        everything, title = (self.matches.scores[name][file] / self._tops[name] for name in ("all", "title"))
+        words = self.history.words.get(self.matches.paths[file], 0.0) if self.history else 0.0
+        named = sum(weight * self.columns[name].get(file, 0.0) for name, weight in _PRIOR.items())
+        return everything + 0.2 * title + named + 0.2 * words
 
     def _put(self, column: str, file: int, value: float) -> None:
         found = self.columns[column]
