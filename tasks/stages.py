@@ -265,7 +265,6 @@ _ROWS = (
             "markdown": "artifacts/report/report.md",
             "html": "artifacts/report/report.html",
             "plots": "artifacts/report/plots",
-            "cases": "artifacts/report/cases",
             "table": "artifacts/report/table2.csv",
             "differences": "artifacts/report/differences.csv",
             "curves": "artifacts/report/curves.csv",

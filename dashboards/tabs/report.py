@@ -16,7 +16,7 @@ from tasks.running.places import MAIN
 from tasks.stages import STAGES
 
 TITLE = "Report"
-INTRODUCTION = "As `dvc repro report` wrote it. Its cases open from `artifacts/report/report.html`, or under Trajectories."
+INTRODUCTION = "As `dvc repro report` wrote it. Its cases are under Trajectories."
 
 
 def page(root: Path) -> None:

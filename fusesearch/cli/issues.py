@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fusesearch.core.errors import ConfigError, DataError, FusesearchError, InfrastructureError
-from fusesearch.core.network import network_note
+from fusesearch.core.network import key_for_header, network_note
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -78,7 +78,7 @@ def fetch(address: Address) -> str:
     import httpx2
 
     api = _api_of(address)
-    token = os.environ.get("GITHUB_TOKEN", "").strip()
+    token = key_for_header(os.environ.get("GITHUB_TOKEN", ""), "GITHUB_TOKEN")
     headers = {"Accept": "application/vnd.github+json"} | ({"Authorization": f"Bearer {token}"} if token else {})
     url = f"{api}/repos/{address.owner}/{address.repo}/issues/{address.number}"
     for waited in range(MOST_WAITS + 1):

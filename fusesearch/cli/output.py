@@ -86,11 +86,17 @@ def read_input(path: Path, what: str) -> str:
 
 
 def save_text(path: Path, text: str) -> None:
-    """Write a file the user asked for, atomically. Raises :class:`DataError` when that fails."""
+    """Write a file the user asked for, atomically; what is none, such as ``/dev/stdout`` and a link, is written and stays.
+
+    Raises :class:`DataError` when that fails.
+    """
     from fusesearch.core.storage import write_text
 
     try:
-        write_text(path, text)
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_text(text, encoding="utf-8")
+        else:
+            write_text(path, text)
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror or error}") from None
 

@@ -31,6 +31,14 @@ def network_note(error: BaseException, url: str = "") -> str:
     return "".join(f"; {note}" for note in notes)
 
 
+def key_for_header(key: str, name: str) -> str:
+    """A key without blanks around it. Raises :class:`ConfigError` if no header can hold it; ``name`` says which it is."""
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(f"{name} has a character that no key has: copy it again")
+    return key
+
+
 @contextmanager
 def making_client(url: str) -> Iterator[None]:
     """Raises :class:`ConfigError` for what fails while a client of ``url`` is made, for which libraries read the environment."""

@@ -103,6 +103,15 @@ async def test_a_refusal_that_v1_does_not_mend_stays(chat_server, second, said):
     assert len(server.requests) == 2
 
 
+async def test_a_key_that_no_header_can_hold_is_an_error_that_does_not_show_it(chat_server):
+    server = chat_server(ok())
+    assert (await ask(server, api_key=" key\n")).text == "fine"
+    assert server.headers[0]["authorization"] == "Bearer key"
+    for key in ("k\u00e9y", "k\ney"):
+        with pytest.raises(ConfigError, match="the API key for m has a character that no key has: copy it again"):
+            await ask(server, api_key=key)
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "reply", "said"),
     [

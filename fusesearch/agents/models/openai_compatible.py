@@ -19,7 +19,7 @@ from fusesearch.agents.models.dialect import Dialect, Refusal, ToolFormat, plain
 from fusesearch.agents.models.retries import MalformedReply, Retries
 from fusesearch.agents.models.wire import extra_of, native_calls, text_of
 from fusesearch.agents.parsing import CLOSE, OPEN
-from fusesearch.core.network import making_client
+from fusesearch.core.network import key_for_header, making_client
 from fusesearch.core.schema import Usage
 
 if TYPE_CHECKING:
@@ -167,10 +167,9 @@ class OpenAICompatibleModel:
             from openai import AsyncOpenAI
 
             # always pass a key, so that none from the environment reaches a server it is not meant for
+            key = key_for_header(self._api_key or "none", f"the API key for {self.name}")
             with making_client(self.base_url):
-                self._client = AsyncOpenAI(
-                    api_key=self._api_key or "none", base_url=self.base_url, max_retries=0, timeout=self._timeout
-                )
+                self._client = AsyncOpenAI(api_key=key, base_url=self.base_url, max_retries=0, timeout=self._timeout)
         return self._client
 
 

@@ -87,6 +87,7 @@ def test_the_token_of_the_environment_is_sent_a_move_followed_and_a_missing_text
         ("o/r#11", "t", "does not show o/r#11 (Resource protected by organization SAML enforcement.)"),
         ("o/r#12", "t", "rate limit is used up for 60 s: wait"),
         ("o/r#13", "t", "rate limit is used up: wait"),
+        ("o/r#1", "t\u00e9", "GITHUB_TOKEN has a character that no key has"),
         ("o/r#15", "t", "cannot be reached (Exceeded maximum allowed redirects.)"),
         ("o/r#16", "t", "log in to the network"),
         ("o/r#404", None, "o/r#404 does not exist, or it is private and GITHUB_TOKEN is not set"),
