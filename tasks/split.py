@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fusesearch.core.examples import write_dropped
+from fusesearch.core.dropped import write_dropped
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import count_rows, write_instances
 from tasks.running.node import Job

@@ -150,7 +150,6 @@ _ROWS = (
             "instances": "data/filtered/instances.parquet",
             "drops": "data/filtered/drops.json",
             "dropped": "data/filtered/dropped.csv",
-            "examples": "data/filtered/examples.json",
         },
         params=("filter",),
         code=("fusesearch/core/presets.py",),  # the rules that params.yaml leaves to the preset
@@ -199,7 +198,6 @@ _ROWS = (
         outputs={
             "trajectories": "data/selected/trajectories.jsonl",
             "drops": "data/selected/drops.json",
-            "examples": "data/selected/examples.json",
             "plane": "data/selected/plane.csv",
         },
         params=("select", "agent.history_scope"),

@@ -67,14 +67,14 @@ def apply_patch(changes: Sequence[FileChange], read: Reader) -> list[Patched]:
             file.old, file.before, edits = "", [], [Edit(0, (), tuple(file.after))]
         if file.edits:
             edits = _composed(file.before, file.edits, edits)
-            reverted += [file] if not edits else []
+            reverted += [file] if file.after == file.before else []
         file.edits = edits
         file.new = change.new
         if change.new:
             now[change.new] = file
         if change.kind in ("deleted", "renamed"):
             gone.add(change.old)
-    return [file for file in found if file.edits or file not in reverted]
+    return [file for file in found if file.after != file.before or file not in reverted]
 
 
 def submodules_apart(changes: Iterable[FileChange], read: Reader) -> list[FileChange]:

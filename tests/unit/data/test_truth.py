@@ -209,6 +209,10 @@ def linked(*marks: str) -> str:
     ("patch", "expected"),
     [
         (RENAMED.replace("n.py", "lib").replace("m.py", "vendor/lib"), Truth(submodules=["lib", "vendor/lib"])),
+        (
+            FIRST.replace("a/n.py b/n.py", "b/n.py a/n.py").replace("--- a", "--- b").replace("+++ b", "+++ a"),
+            Truth(files=["n.py"]),
+        ),
         (RENAMED.replace("n.py", "bil"), "bil does not exist"),
         (FIRST + FIRST.replace("1,2 +1,4", "1,4 +1,2").replace("+import os\n+\n", "-import os\n-\n"), Truth()),
         (linked("-") + ADDED, Truth(files=["n.py"], added_functions=["n.py::f"])),
