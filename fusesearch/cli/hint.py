@@ -37,4 +37,5 @@ def _over_folders(call: dict[str, Any], folder: str) -> bool:
 
 def main() -> None:
     """Read the call, and print what there is to say."""
-    sys.stdout.write(hint(sys.stdin.read(1 << 20)))
+    with suppress(OSError, ValueError, AttributeError):  # streams may be closed or full, and the call is not text
+        os.write(1, hint(sys.stdin.read(1 << 20)).encode())

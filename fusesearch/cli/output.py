@@ -65,11 +65,7 @@ def complain(line: str) -> None:
 def print_json(value: Any) -> None:
     """Print ``value`` as one JSON document: indented on a terminal, one line when piped."""
     indent = 2 if sys.stdout.isatty() else None
-    text = json.dumps(value, indent=indent, ensure_ascii=False)
-    try:
-        text.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeEncodeError:  # lone surrogates, or a terminal that is not UTF-8
-        text = json.dumps(value, indent=indent)
+    text = json.dumps(value, indent=indent, ensure_ascii="utf" not in (sys.stdout.encoding or "utf").lower())
     print(_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text), flush=True)
 
 
@@ -86,11 +82,17 @@ def read_input(path: Path, what: str) -> str:
 
 
 def save_text(path: Path, text: str) -> None:
-    """Write a file the user asked for, atomically. Raises :class:`DataError` when that fails."""
+    """Write a file the user asked for, atomically; what is none, such as ``/dev/stdout`` and a link, is written and stays.
+
+    Raises :class:`DataError` when that fails.
+    """
     from fusesearch.core.storage import write_text
 
     try:
-        write_text(path, text)
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_text(text, encoding="utf-8")
+        else:
+            write_text(path, text)
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror or error}") from None
 

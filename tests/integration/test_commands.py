@@ -93,6 +93,13 @@ def test_a_stdout_that_is_full_or_closed_is_one_line(folder, command, stdout):
     )  # rich ends so
 
 
+@pytest.mark.parametrize("streams", [">/dev/full", ">&- <&-", "< /bin/sh"])
+def test_a_hint_never_fails(streams):
+    shell = f"echo {{}} | {sys.executable} -P -m fusesearch hint {streams}"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, timeout=100, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 @pytest.mark.parametrize("command", ["localize", "context"])
 def test_what_a_code_page_lacks_is_an_escape(tmp_path, monkeypatch, command):
     (tmp_path / "日本.py").write_text("def goukei():\n    return 1\n", encoding="utf-8")

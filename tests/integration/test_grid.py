@@ -208,16 +208,11 @@ def compared(out, *options):
     return result
 
 
-def test_the_pages_lead_from_every_row_to_its_episodes(clean, tmp_path):
-    compared(clean, "--format", "html", "--out", str(tmp_path / "pages"))
-    index = (tmp_path / "pages/index.html").read_text()
-    assert '<a href="cells/lexical.verified.html">' in index
-    assert index.count("data:image/svg+xml") >= 2
-    assert "Agentless" in index
-    cell = (tmp_path / "pages/cells/fusesearch.m.verified.html").read_text()
-    links = [part.split('"')[0] for part in cell.split('href="../episodes/')[1:]]
-    assert len(links) == 16
-    assert all((tmp_path / "pages/episodes" / link).exists() for link in links)
+def test_the_page_has_the_papers_rows_and_pictures(clean, tmp_path):
+    compared(clean, "--format", "html", "--out", str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("data:image/svg+xml") >= 2
+    assert "Agentless" in page
 
 
 def test_one_grid_reads_under_every_protocol_in_every_format(clean):

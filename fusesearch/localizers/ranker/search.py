@@ -132,11 +132,8 @@ def search_in(text: str, index: Index, ranking: Ranking, top: int | None = None)
     if not found.usable:
         return {"modify": []}
     places = [found.place(path) for path in found.best(top or FILES)]
-    return {
-        "kind": "search",
-        "modify": [{"path": one["path"], "function": None, "lines": None} for one in places],
-        "places": places,
-    }
+    found_in = [one["functions"] or [{"path": one["path"], "function": None, "lines": None}] for one in places]
+    return {"kind": "search", "modify": [location for locations in found_in for location in locations], "places": places}
 
 
 class Search:

@@ -43,9 +43,7 @@ def test_columns_and_headings_are_the_papers():
 
 def test_cells_are_text_wherever_they_are_printed():
     evil = "<b>|\\input{x}_%&$"
-    section = Section(
-        "t", tables=[Table(evil, ["System", "Model", "x"], [Row([evil, "m", "1.0 [0.5, 1.5]"], link="cells/a.html")])]
-    )
+    section = Section("t", tables=[Table(evil, ["System", "Model", "x"], [Row([evil, "m", "1.0 [0.5, 1.5]"])])])
     page = Page("t", [section])
     assert "<b>" not in page.render("html").split("<caption>")[1]
     assert "&lt;b>\\|" in page.render("md")
