@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.core.config import Split
+from fusesearch.core.dropped import write_dropped
 from fusesearch.core.errors import ArtifactError, ConfigError
-from fusesearch.core.examples import write_dropped
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import write_instances
 from fusesearch.data.contamination import barred_instances

@@ -215,6 +215,7 @@ def linked(*marks: str) -> str:
         ),
         (RENAMED.replace("n.py", "bil"), "bil does not exist"),
         (FIRST + FIRST.replace("1,2 +1,4", "1,4 +1,2").replace("+import os\n+\n", "-import os\n-\n"), Truth()),
+        ((LOGO + "Binary files a/logo.png and b/logo.png differ\n") * 2, Truth(files=["logo.png"])),
         (linked("-") + ADDED, Truth(files=["n.py"], added_functions=["n.py::f"])),
         (DELETED + linked("+"), Truth(files=["n.py"], functions=["n.py::f"], lines={"n.py": [(1, 2)]})),
         (DELETED + ADDED, Truth(files=["n.py"], functions=["n.py::f"], lines={"n.py": [(1, 2)]})),
