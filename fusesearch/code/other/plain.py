@@ -119,23 +119,26 @@ def uses_in(
     for span in functions:
         own = outside[span.start - 1 : span.end]
         outside[span.start - 1 : span.end] = [""] * len(own)
-        last = span.name.rpartition(".")[2]  # the name of the function itself is no use
-        text = "\n".join(own).replace(last, "_" * len(last), 1) if any(name in line for line in own) else ""
-        pieces.append((span, span.start, text))
-    if calls and path.endswith(BRACED):  # there only the bodies of macros call
+        pieces.append((span, span.start, unnamed("\n".join(own), span.name) if any(name in line for line in own) else ""))
+    if calls and path.endswith(BRACED):  # there only values and the bodies of macros call, and others declare
         macro = False
         for number, (line, before) in enumerate(zip(lines, ["", *lines], strict=False)):
             macro = line.startswith("#define") or (macro and before.endswith("\\"))
-            outside[number] = outside[number] if macro else ""
-    pieces.append((None, 1, "\n".join(outside)))
+            outside[number] = outside[number] if macro else re.sub(r"^[^=]*", lambda head: " " * len(head[0]), outside[number])
     word, uses = use_of(name), list[tuple[int, FunctionSpan | None]]()
-    for function, first, text in pieces:
+    for function, first, text in [*pieces, (None, 1, "\n".join(outside))]:
         if name in text:
             rows = enumerate(() if calls else without_text(text, path).split("\n"))
             found = [number for number, row in rows if word.match(row)]
             found += [number for called, number in calls_in(text, path).items() if called == name] if calls else []
             uses += [(first + number, function) for number in (found[:1] if function else found)]
     return uses
+
+
+def unnamed(text: str, function: str) -> str:
+    """The lines of a function with its own name made unknown, which is no use of it."""
+    name = function.rpartition(".")[2]
+    return re.sub(rf"(?<![\w$]){re.escape(name)}(?![\w$])", "_" * len(name), text, count=1)
 
 
 def callable_name(path: str, name: str) -> str:
@@ -171,19 +174,18 @@ def declared(path: str, lines: Sequence[str], name: str, functions: list[Functio
 
 def _forms(word: str, path: str) -> Iterator[str]:
     """How lines declare a name. ``outside``: where it stands in no function."""
-    end = r"(?![\w$?!])" if path.endswith(RUBY) else r"(?![\w$])"
-    no_body = "" if path.endswith(".rs") else ";"  # elsewhere that is a declaration alone
-    types = r"(?:(?:[\w<>\[\],.*&?@]|::)+[ \t]+)"
+    end = r"(?![\w$?!=])" if path.endswith(RUBY) else r"(?![\w$])"
+    if path.endswith(BRACED):  # there `struct word * x;` uses it, and all but Rust declare a function without a body
+        end += rf"(?![ \t]*[*&{'' if path.endswith('.rs') else ';'}]|[ \t]+\w+[ \t]*[;=(,\[])"
     yield rf"#[ \t]*define[ \t]+{word}\b"
-    yield (
-        rf"(?:template[ \t]*<.*>[ \t]*)?{_BEFORE}(?:{_KINDS}|{_FUNCTIONS})[ \t]+(?:\w+(?:::|\.))*"
-        rf"{word}{end}(?![ \t]*[*&{no_body}]|[ \t]+\w+[ \t]*[;=(,\[])"
-    )
-    yield rf".*[ \t(]function\*?[ \t]+{word}[ \t]*\("
+    yield rf"(?:template[ \t]*<.*>[ \t]*)?{_BEFORE}(?:{_KINDS}|{_FUNCTIONS})[ \t]+(?:\w+(?:::|\.))*{word}{end}"
+    if path.endswith(_SCRIPTS):
+        yield rf".*[ \t(]function\*?[ \t]+{word}[ \t]*\(|(?:[\w$]+\.)+{word}[ \t]*=[ \t]*(?:async\b|function\b|\()"
     yield rf"typedef\b[^;\n]*[ \t*]{word}[ \t]*(?:\[[^\]\n]*\])?;|\}}[ \t]*{word}[ \t]*;"
-    variable = rf"(?!return\b){types}{{0,6}}[*&$@]*{word}(?:\[[^\]\n]*\])*(?:,[ \t]*\w+)*[ \t]*(?::[^=\n;]+)?=(?![=>~])"
+    types, names = r"(?:(?:[\w<>\[\],.*&?@]|::)+[ \t]+)", r"(?:,[ \t]*\w+)*"
+    variable = rf"(?!return\b){types}{{0,6}}[*&$@]*{word}(?:\[[^\]\n]*\])*{names}[ \t]*(?::[^=\n;]+)?=(?![=>~])"
     if path.endswith(".go"):
-        variable += rf"|(?:const|var)[ \t]+{word}\b.*|(?<=\t){word}(?:[ \t]+[\w.*\[\]]+)?[ \t]*(?:=.*)?$"
+        variable = rf"(?:(?:const|var)[ \t]+)?(?:\w+,[ \t]*)*{word}{names}(?:[ \t]+[\w.*\[\]]+)?[ \t]*(?:=(?!=).*)?$"
     if path.endswith((".java", ".cs")):  # an abstract method
         variable += rf"|(?:(?!(?:new|return|throw|else)\b)[\w<>\[\],.?@]+[ \t]+)+{word}[ \t]*(?:<.*>)?\(.*[;,(]$"
     yield f"(?P<outside>{variable})"

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, islice
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import accumulate
 
 from fusesearch.code.heads import head, signature
 from fusesearch.code.spans import FunctionSpan
 from fusesearch.core.schema import Context, Excerpt, ExcerptKind, Location, Place
 from fusesearch.core.text import printable
-from fusesearch.localizers.ranker.neighbours import Neighbours, Use
-
-Weight = Callable[[int], float]
-"""How much a line matters."""
+from fusesearch.localizers.ranker.neighbours import Neighbours, Spot, Use
 
 BYTES_PER_TOKEN = 4
 LONG = 1 / 3
@@ -67,81 +64,78 @@ class Page:
             used = self._used + _bytes(_row(one)) + (0 if title in self._groups else _bytes(title) + 1)
             if place not in self._shown and used <= share * self._whole and self._code.index.repository.allowed(one.path):
                 self._groups.setdefault(title, []).append(one)
-                if one.kind == "outline":
-                    self._groups[title].sort(key=lambda one: one.lines)
+                self._groups[title].sort(key=lambda one: one.lines if one.kind == "outline" else (0, 0))
                 self._shown.add(place)
                 self._used = used
             if self._used + _GAP_BYTES / 2 > share * self._whole:
                 break  # the rest is not even looked for
 
-    def body(self, kind: ExcerptKind, place: Location, share: float, weight: Weight = lambda line: 0) -> None:
-        """Add a definition in full; if it is long, the lines of it that matter, by their ``weight``."""
-        lines = self._code.lines(place.path)
-        first, last = place.lines or (1, len(lines))
-        span = FunctionSpan(first, min(last, len(lines)), place.function or "")
+    def body(
+        self, kind: ExcerptKind, spot: Spot, share: float, place: Location | None = None,
+        weight: Callable[[int], float] = lambda line: 0,
+    ) -> bool:  # fmt: skip
+        """Add a definition in full; if it is long, the lines of it that matter, by their ``weight``. Whether it is shown."""
+        path, span = spot
+        spot = Spot(path, FunctionSpan(span.start, min(span.end, len(self._code.lines(path))), span.name))
         most = min(share, 1 - self.left + LONG) if self._groups else share
-        room = most * self._whole - self._used
-        whole = _made(kind, place.path, span, [(span.start, span.end)], "\n".join(lines[span.start - 1 : span.end]), place=place)
-        size = _bytes(_title(whole)) + _bytes(whole.text) + 1
-        if size > room and (room > LONG / 2 * self._whole or not self._groups):
-            shown, text = self._cut(place.path, span, room - _bytes(_title(whole)) - _GAP_BYTES, weight)
-            whole = _made(kind, place.path, span, shown, text, place=place)
-        self.fill([whole] if whole.text else [], most)
+        found = self._body(kind, spot, range(spot.span.start, spot.span.end + 1), place)
+        room = most * self._whole - self._used - _bytes(_title(found)) - 1
+        if _bytes(found.text) > room and (room > LONG / 2 * self._whole or not self._groups):
+            found = self._body(kind, spot, self._cut(spot, room - _GAP_BYTES, weight), place)
+        self.fill([found] if found.shown else [], most)
+        return (found.path, found.lines) in self._shown
 
-    def _cut(self, path: str, span: FunctionSpan, room: float, weight: Weight) -> tuple[list[tuple[int, int]], str]:
-        """The lines of a long body that fit, with marks for gaps: heads, then those that are near to what matters."""
-        lines, inside = self._code.lines(path), range(span.start, span.end + 1)
-        inner = [one for one in self._code.functions(path) if span.start < one.start <= span.end]
-        heads = [head(lines, one.start, one.end) for one in (span, *inner)]
-        weights = {line: weight(line) for line in inside}
+    def head(self, kind: ExcerptKind, spot: Spot, of: str = "", place: Place | None = None) -> Excerpt:
+        """The head of a function, on one line."""
+        where = (self._code.lines(spot.path), spot.span.start, spot.span.end)
+        return _excerpt(kind, spot, [head(*where)], signature(*where), of, place)
+
+    def use(self, kind: ExcerptKind, use: Use, of: str) -> Excerpt:
+        """The line of a use."""
+        return _excerpt(kind, use.spot, [(use.line, use.line)], self._code.lines(use.spot.path)[use.line - 1], of)
+
+    def context(self, tests: Sequence[str] = ()) -> Context:
+        """All of it, and below it as many of the files of ``tests`` as fit."""
+        groups = sorted(self._groups.items(), key=lambda group: [*_TITLES].index(group[1][0].kind))
+        parts = [self._note, *("\n".join([title, *map(_row, some)]) for title, some in groups)]
+        sizes = accumulate((_bytes(shlex.quote(test)) for test in tests), initial=self._used + _bytes(_RUN) + 1)
+        run = [test for test, _ in zip(tests, [size for size in sizes if size <= self._whole][1:], strict=False)]
+        parts += [f"{_RUN}\n{' '.join(map(shlex.quote, run))}"] if run else []
+        text, excerpts = "\n\n".join(filter(None, parts)), [one for _, some in groups for one in some]
+        return Context(excerpts=excerpts, run=run, text=text, tokens=tokens_of(text), budget=self._budget)
+
+    def _cut(self, spot: Spot, room: float, weight: Callable[[int], float]) -> set[int]:
+        """The lines of a long body that fit: heads first, then those that are near to what matters."""
+        lines, inside = self._code.lines(spot.path), range(spot.span.start, spot.span.end + 1)
+        spans = [spot.span, *(one for one in self._code.functions(spot.path) if one.start in inside)]
+        heads = {line for one in spans for line in range(one.start, head(lines, one.start, one.end)[1] + 1)}
+        weights, kept = {line: weight(line) for line in inside}, set[int]()
         near = {line: max(weights.get(line + by, 0) for by in range(-BESIDE, BESIDE + 1)) for line in inside}
-        order = [*inside[: heads[0][1] - span.start + 1], *(line for first, last in heads[1:] for line in range(first, last + 1))]
-        kept = set[int]()
-        for line in dict.fromkeys([*order, *sorted(inside, key=lambda line: (-near[line], line))]):
+        for line in sorted(inside, key=lambda line: (line not in heads, -near[line], line)):
             room -= _bytes(lines[line - 1]) + (0 if {line - 1, line + 1} & kept else _GAP_BYTES)
             if room < 0:
                 break
             kept.add(line)
-        rows, shown, after = list[str](), list[tuple[int, int]](), span.start
-        for line in [*sorted(kept), span.end + 1]:
-            if line != after:
-                rows.append(f"... lines {after}-{line - 1} are left out")
-            if line in kept:
-                rows.append(lines[line - 1])
-                shown = [*shown[:-1], (shown[-1][0], line)] if shown and line == after else [*shown, (line, line)]
-            after = line + 1
-        return shown, "\n".join(rows) if kept else ""
+        return kept
 
-    def head(self, kind: ExcerptKind, path: str, span: FunctionSpan, of: str, place: Place | None = None) -> Excerpt:
-        """The head of a function, on one line."""
-        lines = self._code.lines(path)
-        return _made(kind, path, span, [head(lines, span.start, span.end)], signature(lines, span.start, span.end), of, place)
-
-    def use(self, kind: ExcerptKind, use: Use, of: str) -> Excerpt:
-        """The line of a use."""
-        return _made(kind, *use.spot, [(use.line, use.line)], self._code.lines(use.spot.path)[use.line - 1], of)
-
-    def context(self, tests: Sequence[str] = ()) -> Context:
-        """All of it, and below it as many of the files of ``tests`` as fit."""
-        order = list(_TITLES)
-        groups = sorted(self._groups.items(), key=lambda group: order.index(group[1][0].kind))
-        parts = ["\n".join([title, *map(_row, some)]) for title, some in groups]
-        sizes = accumulate((_bytes(shlex.quote(test)) for test in tests), initial=self._used + _bytes(_RUN) + 1)
-        run = [test for test, size in zip(tests, islice(sizes, 1, None), strict=False) if size <= self._whole]
-        parts += [f"{_RUN}\n{' '.join(map(shlex.quote, run))}"] if run else []
-        text = "\n\n".join([self._note, *parts] if self._note else parts)
-        excerpts = [one for _, some in groups for one in some]
-        return Context(excerpts=excerpts, run=run, text=text, tokens=tokens_of(text), budget=self._budget)
+    def _body(self, kind: ExcerptKind, spot: Spot, kept: Collection[int], place: Location | None) -> Excerpt:
+        """The lines that are kept, with a mark for each gap."""
+        lines, before, rows = self._code.lines(spot.path), spot.span.start - 1, list[str]()
+        starts, ends = ([line for line in sorted(kept) if line + step not in kept] for step in (-1, 1))
+        shown = [*zip(starts, ends, strict=True)]
+        for first, last in [*shown, (spot.span.end + 1, spot.span.end)]:
+            rows += [f"... lines {before + 1}-{first - 1} are left out"] if first > before + 1 else []
+            rows += lines[first - 1 : last]
+            before = last
+        return _excerpt(kind, spot, shown, "\n".join(rows), place=place)
 
 
-def _made(
-    kind: ExcerptKind, path: str, span: FunctionSpan, shown: list[tuple[int, int]], text: str, of: str = "",
-    place: Location | Place | None = None,
-) -> Excerpt:  # fmt: skip
+def _excerpt(
+    kind: ExcerptKind, spot: Spot, shown: list[tuple[int, int]], text: str, of: str = "", place: Location | Place | None = None
+) -> Excerpt:
     sure = {"confidence": place.confidence, "reasons": place.reasons} if place else {}
-    return Excerpt(
-        kind=kind, path=path, function=span.name or None, lines=(span.start, span.end), shown=shown, text=text, of=of, **sure
-    )
+    where = {"path": spot.path, "function": spot.span.name or None, "lines": (spot.span.start, spot.span.end)}
+    return Excerpt.model_validate({"kind": kind, "shown": shown, "text": text, "of": of, **where, **sure})
 
 
 def _title(one: Excerpt) -> str:

@@ -9,7 +9,7 @@ from itertools import islice, takewhile
 from fusesearch.code.kinds import is_foreign, is_test
 from fusesearch.code.other.plain import declared
 from fusesearch.core.errors import DataError
-from fusesearch.core.schema import Context, Location
+from fusesearch.core.schema import Context
 from fusesearch.localizers.ranker.columns import is_common
 from fusesearch.localizers.ranker.excerpts import Page
 from fusesearch.localizers.ranker.facts import IDENTIFIER, term_of
@@ -36,9 +36,9 @@ def about_name(path: str, name: str, index: Index, tokens: int, impact: bool = F
     spots = [one for one in spots if not any(one.lies_in(other) for other in spots)]
     spots = [one for one in spots if allowed(one.path)] or spots
     page = Page(code, tokens, "" if fits else f"`{name}` is not defined here{f', but `{last}` is' if spots else ''}.")
-    for one in () if impact else spots:
-        page.body("definition", Location(path=one.path, function=one.span.name, lines=(one.span.start, one.span.end)), BODIES)
-    page.fill((page.head("definition", *spot, "") for spot in spots), AROUND)
+    for spot in () if impact else spots:
+        page.body("definition", spot, BODIES)
+    page.fill((page.head("definition", spot) for spot in spots), AROUND)
     spots = list({one.entity: one for one in spots}.values())[:MAX_SPOTS]
     code.learn(spots, callees=not impact)
     uses = {spot: list(islice(code.uses(spot), MAX_USES)) for spot in spots}
@@ -46,7 +46,7 @@ def about_name(path: str, name: str, index: Index, tokens: int, impact: bool = F
         page.fill((page.use("caller", use, spot.entity) for use in uses[spot] if use.sure), AROUND)
     steps = _steps(page, code, spots) if impact else []
     for spot in () if impact else spots:
-        page.fill((page.head("callee", *callee, spot.entity) for callee in code.callees(spot)), AROUND)
+        page.fill((page.head("callee", callee, spot.entity) for callee in code.callees(spot)), AROUND)
     unsure = [use for some in uses.values() for use in some if not use.sure]
     unsure += [use for file in files if not spots for use in code.words(file, last)][:MAX_USES]
     page.fill((page.use("use", use, last) for use in unsure), PERHAPS)

@@ -17,7 +17,7 @@ from fusesearch.code.calls import CallGraph
 from fusesearch.code.functions import function_spans, spans_without_tree
 from fusesearch.code.heads import printable_lines
 from fusesearch.code.modules import outlines_of
-from fusesearch.code.other.plain import CONSTRUCTORS, callable_name, calls_in, uses_in
+from fusesearch.code.other.plain import CONSTRUCTORS, callable_name, calls_in, unnamed, uses_in
 from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.localizers.ranker.columns import is_common
 from fusesearch.localizers.ranker.facts import term, term_of
@@ -126,7 +126,8 @@ class Neighbours:
             for use in found:
                 meant = self._followed(name, use.spot) if several and followed <= MAX_FOLLOWED else []
                 meant = meant or self._by_name(name, use.spot)
-                own = use.spot == spot or (path == spot.path and use.line in spot.span and not use.spot.span.name)
+                inside = use.spot.span.name and use.spot.lies_in(spot)  # a method of a class uses it
+                own = path == spot.path and use.line in spot.span and not inside
                 if not own and (not meant or any(one.entity == spot.entity or one.lies_in(spot) for one in meant)):
                     yield use._replace(sure=bool(meant))
 
@@ -144,8 +145,7 @@ class Neighbours:
 
     def _text(self, spot: Spot) -> str:
         """The lines of a definition, with its own name made unknown."""
-        name = spot.span.name.rpartition(".")[2]
-        return "\n".join(self.lines(spot.path)[spot.span.start - 1 : spot.span.end]).replace(name, "_" * len(name), 1)
+        return unnamed("\n".join(self.lines(spot.path)[spot.span.start - 1 : spot.span.end]), spot.span.name)
 
     def _followed(self, name: str, caller: Spot) -> list[Spot]:
         """What a name means in a function of Python, by its imports and types; none where they do not tell."""

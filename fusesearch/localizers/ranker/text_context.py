@@ -48,19 +48,20 @@ def about_text(issue: str, index: Index, tokens: int, ranking: Ranking, places: 
     if places[0].confidence is None:  # of a search
         wanted = [one for place in places for one in place.functions or [Location(path=place.path)]]
     wanted.sort(key=lambda one: (one.function is not None and one.entity not in answered, -(one.confidence or 0)))
-    for one in wanted:
-        page.body("function", one, BODIES, partial(weight, one.path))
-    spots = [Spot(one.path, FunctionSpan(*one.lines, one.function)) for one in page.context().excerpts if one.function]
-    code.learn(spots[:MAX_SPOTS])
-    for spot in spots[:MAX_SPOTS]:
-        page.fill((page.head("callee", *callee, spot.entity) for callee in code.callees(spot)), AROUND)
+    bodies = {Spot(one.path, FunctionSpan(*(one.lines or (1, 1 << 30)), one.function or "")): one for one in wanted}
+    shown = [spot for spot, one in bodies.items() if page.body("function", spot, BODIES, one, partial(weight, one.path))]
+    spots = [spot for spot in shown if spot.span.name][:MAX_SPOTS]
+    code.learn(spots)
+    for spot in spots:
+        page.fill((page.head("callee", callee, spot.entity) for callee in code.callees(spot)), AROUND)
         calls = (use for use in code.uses(spot) if use.sure and use.spot.span.name)
         page.fill((page.use("caller", use, spot.entity) for use in islice(calls, CALLERS)), AROUND)
     order = {one.candidate.entity: number for number, one in enumerate(ranking.functions)}
     for number, place in enumerate(places, 1):  # the outline of the first file may take half of what is left, and so on
-        spans = sorted(code.functions(place.path), key=lambda span: order.get(f"{place.path}::{span.name}", len(order)))
+        found = [Spot(place.path, span) for span in code.functions(place.path)]
+        found.sort(key=lambda spot: order.get(spot.entity, len(order)))
         share = 1 if number == len(places) else 1 - page.left / 2
-        page.fill((page.head("outline", place.path, span, place.path, place) for span in spans), share)
-    for one in wanted:
-        page.body("function", one, 1, partial(weight, one.path))
+        page.fill((page.head("outline", spot, place.path, place) for spot in found), share)
+    for spot, one in bodies.items():
+        page.body("function", spot, 1, one, partial(weight, one.path))
     return page.context()

@@ -85,6 +85,7 @@ impl Cart {
 }
 fn taxed(price: i32) -> i32 { price * 2 }
 pub fn pay(cart: &Cart) -> i32 { cart.total() }
+static START: i32 = taxed(3);
 """,
     "java/Cart.java": """\
 package shop;
@@ -110,11 +111,11 @@ end
     "ruby/more.rb": 'class Cart\n  def paid?\n    true\n  end\nend\ndef told(cart) = "paid: #{cart.paid?}"\n',
     "test/more_test.rb": "must cart.paid?\n",
     "go/vars.go": "package shop\n\nconst Limit uint32 = 1\n\ntype Box struct {\n\tLimit int\n}\n\n"
-    "func Max() int { return Limit }\n",
+    "func Max() int { return Limit }\n\ntype Sizes map[string]int\n",
     "java/Shape.java": "interface Shape {\n  double area(int unit);\n}\n",
     "java/Square.java": "class Square implements Shape {\n  public double area(int unit) { return 1; }\n}\n",
     "java/Use.java": "class Use {\n  double use(Shape shape) { return shape.area(1); }\n}\n",
-    "js/tick.js": "later(function tick() { return 1; });\n",
+    "js/tick.js": "later(function tick() { return 1; });\nmodule.exports = function (T) {\n  T.tock = async () => tick();\n};\n",
     "cpp/field.h": "template <typename T> struct field { T x; };\n#define GROW(x) \\\n  field<x>\n"
     "field<int> make() { return {}; }\n",
     "c/cart.h": "#define CART_MAX 9\ntypedef struct {\n  int price;\n} cart_t;\nint cart_total(cart_t *cart);\n",
@@ -176,7 +177,10 @@ Limit | go/vars.go:3 Limit | go/vars.go:9 Max, go/vars.go:6 | |
 area | java/Shape.java:2 Shape.area, java/Square.java:2 Square.area | | |
 field | cpp/field.h:1 field | cpp/field.h:4 make, cpp/field.h:3 | |
 GROW | cpp/field.h:2 GROW | | |
-tick | js/tick.js:1 tick | | |
+tick | js/tick.js:1 tick | js/tick.js:3 exports | |
+tock | js/tick.js:3 exports.tock | | js/tick.js:1 tick |
+Sizes | go/vars.go:11 Sizes | | |
+rust/src/lib.rs::taxed | rust/src/lib.rs:5 taxed | rust/src/lib.rs:3 Cart.total, rust/src/lib.rs:7 | |
 cart_total | c/cart.c:2 cart_total | c/cart.c:3 pay | |
 cart_t | c/cart.h:2 cart_t | c/cart.h:5, c/cart.c:2 cart_total, c/cart.c:3 pay | |
 CART_MAX | c/cart.h:1 CART_MAX | | |
