@@ -166,8 +166,8 @@ class Recovery:
             yield texts[0], Text(data, texts[0].parse)
         for text in texts:
             for named in (True, False):
-                if (mended := self._mended(text, opened, heads, named)) != text:
-                    yield text, mended
+                mended = self._mended(text, opened, heads, named)
+                yield (mended if named else text), mended
 
     def _mended(self, text: Text, opened: int, heads: Sequence[tuple[bytes, bytes]], named: bool) -> Text:
         """A text whose words that are errors, before ``opened`` or without braces, are left out or, if keywords, ``named``."""
@@ -177,8 +177,9 @@ class Recovery:
             for node in faults(_parsed(text, heads)):
                 first, last = max(0, node.start_byte - offset), max(0, node.end_byte - offset)
                 if named:
-                    for word in _NAME.finditer(text.data, max(text.data.rfind(b"\n", 0, first), 0), last + 1):
-                        source[word.start() : word.end()] = self._names.get(word[0], word[0])
+                    for word in _NAME.finditer(text.data, text.data.rfind(b"\n", 0, first) + 1):
+                        if word.start() <= last:
+                            source[word.start() : word.end()] = self._names.get(word[0], word[0])
                 elif last < opened or not re.search(rb"[{}]", source[first:last]):
                     source[first:last] = blank(bytes(source[first:last]))
             if source == text.data:
@@ -194,10 +195,11 @@ class Recovery:
         tree = _parsed(text, heads)
         if tree.root_node.has_error:
             return False
-        spans = self._found(tree, text, whole, start, heads)
-        if not spans and block[0] < block[1] and len(heads) < DEEPEST:
+        before = len(self.spans)
+        if not self._found(tree, text, whole, start, heads) and block[0] < block[1] and len(heads) < DEEPEST:
             self._block(*block, [*heads, (text.data[: block[0] - start], text.data[block[1] - start :])])
-        elif not spans and text.data != whole.data and re.search(rb"[{=]", self._code[start : start + len(text.data)]):
+        none = len(self.spans) == before and text.data != whole.data
+        if none and re.search(rb"[{=]", self._code[start : start + len(text.data)]):
             self._leave(_parsed(whole, heads), start, heads)
         return True
 

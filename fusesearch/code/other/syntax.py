@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from fusesearch.code.other.languages import LANGUAGES, Language
 from fusesearch.code.other.nodes import bare, bound_name, by_name, text_of
-from fusesearch.code.other.readings import named_by_macros, other_branches, readings
+from fusesearch.code.other.readings import BRANCHES, named_by_macros, readings
 from fusesearch.code.other.recovery import Recovery, Text, blank, masked, matched, repaired
 from fusesearch.code.spans import FunctionSpan
 
@@ -61,7 +61,8 @@ def recovered(data: bytes, language: str) -> tuple[list[FunctionSpan], list[tupl
     Functions in other branches of an ``#if`` than the first come from readings with those.
     """
     row = LANGUAGES[language]
-    sources = readings(masked(data, quotes=row.quotes, hashes=row.hashes, literals=False), language)
+    data = masked(data, quotes=row.quotes, hashes=row.hashes, literals=False)
+    sources = readings(data, language)
     spans, unread, code = _read(sources, language)
     if not matched(code):
         repairs = [repaired(source, code) for source in sources]
@@ -69,7 +70,10 @@ def recovered(data: bytes, language: str) -> tuple[list[FunctionSpan], list[tupl
         if len(others) >= len(spans):
             spans, unread = others, still + [(line, line) for line in repairs[0][1]]
     kept = code.split(b"\n")
-    for other in other_branches(data, language):
+    for branch in range(1, BRANCHES):
+        other = readings(data, language, branch)[0]
+        if other == readings(data, language, branch - 1)[0]:
+            break
         for span in spans_in_tree(_parser(language).parse(other), language):
             met = [one for one in spans if span.start <= one.end and one.start <= span.end]
             if not met and not kept[span.start - 1].strip():
