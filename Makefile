@@ -1,5 +1,4 @@
-# Commands of the project; `make` lists them. Everything runs in .venv, made from requirements.lock. Trials are in tests/trials, measurements
-# on a GPU in experiments/benchmarks.
+# Commands of the project; `make` lists them. Everything runs in .venv, made from requirements.lock. Trials are in tests/trials.
 SHELL := /bin/bash
 # the first of these that runs and is 3.11 or 3.12
 PYTHON ?= $(shell for p in python3.11 python3.12 python3; do \

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from fusesearch.core.examples import Examples
+from fusesearch.core.dropped import write_dropped
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.core.storage import Journal, count_rows, iter_rows, write_instances, write_json
 from tasks.running.node import Job
@@ -23,13 +23,13 @@ _TRUTH: TypeAdapter[Truth | str] = TypeAdapter(Truth | str)
 
 
 def filter_pairs(job: Job) -> dict[str, Any]:
-    """Write the kept instances, how many pairs each rule dropped, which ones, and examples."""
-    from fusesearch.data.filtering import RULES, drop_table, filter_table
+    """Write the kept instances, how many pairs each rule dropped and which ones."""
+    from fusesearch.data.filtering import drop_table, filter_table
 
     places = job.places
     total = count_rows(places["mine.pairs"])
     drops: Counter[str] = Counter()
-    examples = Examples(RULES)
+    dropped: list[tuple[str, str]] = []
     repositories: set[str] = set()
 
     def counted(instances: Iterable[Instance]) -> Iterator[Instance]:
@@ -41,12 +41,11 @@ def filter_pairs(job: Job) -> dict[str, Any]:
 
     with closing(Journal(job.scratch / JOURNAL, key="key")) as journal:
         known = {key: _TRUTH.validate_python(truth) for row in journal.rows.values() for key, truth in row["truths"].items()}
-    instances = filter_table(places["mine.pairs"], job.params.filter, places["mine.repos"], drops, examples, known)
+    instances = filter_table(places["mine.pairs"], job.params.filter, places["mine.repos"], drops, dropped, known)
     kept = write_instances(places["filter.instances"], counted(instances))
     job.progress(total, total)
     write_json(places["filter.drops"], drop_table(drops))
-    examples.write(places["filter.examples"])
-    examples.write_dropped(places["filter.dropped"])
+    write_dropped(places["filter.dropped"], dropped)
     return {"pairs": total, "instances": kept, "dropped": drops.total(), "repositories": len(repositories)}
 
 

@@ -13,8 +13,8 @@ from tasks.running.node import Job
 
 
 def select_candidates(job: Job) -> dict[str, Any]:
-    """Write the kept trajectories, the drop table, examples of what was dropped, and the plane."""
-    from fusesearch.training.selection import drop_table, examples, kept, plane, select
+    """Write the kept trajectories, the drop table and the plane."""
+    from fusesearch.training.selection import drop_table, kept, plane, select
 
     params, places = job.params, job.places
     truths = {row.instance_id: row.truth for row in read_instances(places["split.sft"]) if row.truth is not None}
@@ -25,7 +25,6 @@ def select_candidates(job: Job) -> dict[str, Any]:
         raise DataError(f"select kept none of {len(candidates)} candidates ({drops}): lower select.min_f1 or min_efficiency")
     write_jsonl(places["select.trajectories"], (trajectory.untimed() for trajectory in chosen))
     write_json(places["select.drops"], drops)
-    examples(judged).write(places["select.examples"])
     write_csv(places["select.plane"], plane(judged))
     job.progress(len(candidates), len(candidates))
     scores = [row.score for row in judged if row.reason is None]

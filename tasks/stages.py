@@ -150,7 +150,6 @@ _ROWS = (
             "instances": "data/filtered/instances.parquet",
             "drops": "data/filtered/drops.json",
             "dropped": "data/filtered/dropped.csv",
-            "examples": "data/filtered/examples.json",
         },
         params=("filter",),
         code=("fusesearch/core/presets.py",),  # the rules that params.yaml leaves to the preset
@@ -162,7 +161,7 @@ _ROWS = (
         name="split",
         description="divide by repository into sft, rl and validation; write the data card",
         run="tasks.split:split_instances",
-        inputs=("filter.drops", "filter.instances", "mine.table", "mine.repos"),
+        inputs=("filter.instances", "mine.repos"),
         outputs={
             "sft": "data/splits/sft.parquet",
             "rl": "data/splits/rl.parquet",
@@ -199,7 +198,6 @@ _ROWS = (
         outputs={
             "trajectories": "data/selected/trajectories.jsonl",
             "drops": "data/selected/drops.json",
-            "examples": "data/selected/examples.json",
             "plane": "data/selected/plane.csv",
         },
         params=("select", "agent.history_scope"),
@@ -265,7 +263,6 @@ _ROWS = (
             "markdown": "artifacts/report/report.md",
             "html": "artifacts/report/report.html",
             "plots": "artifacts/report/plots",
-            "cases": "artifacts/report/cases",
             "table": "artifacts/report/table2.csv",
             "differences": "artifacts/report/differences.csv",
             "curves": "artifacts/report/curves.csv",

@@ -1,4 +1,4 @@
-"""The report as its stage wrote it; below it what each stage kept, and examples of what was dropped."""
+"""The report as its stage wrote it, and below it what each stage kept."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from pathlib import Path
 import streamlit as st
 
 from dashboards import draw
-from dashboards.draw import noted, plain
+from dashboards.draw import noted
 from dashboards.read import cached
-from fusesearch.core.examples import read_examples
 from fusesearch.core.storage import read_json, read_text
-from fusesearch.reporting.episodes.rendering import visible
 from tasks.running.places import MAIN
 from tasks.stages import STAGES
 
 TITLE = "Report"
-INTRODUCTION = "As `dvc repro report` wrote it. Its cases open from `artifacts/report/report.html`, or under Trajectories."
+INTRODUCTION = "As `dvc repro report` wrote it. Its cases are under Trajectories."
 
 
 def page(root: Path) -> None:
@@ -33,20 +31,3 @@ def page(root: Path) -> None:
                 rows += [[heading, unit, f"{known.get(key, 'not reported')}"] for key, heading, unit in stage.counts]
     if rows:
         draw.table(["Stage", "Of", "Rows"], rows, "From mining to training; a trajectory is one search of the teacher")
-    for name in ("filter", "select"):
-        st.header(f"Examples of what {name} dropped")
-        with noted():
-            _examples(root / MAIN[f"{name}.examples"], name)
-
-
-def _examples(path: Path, stage: str) -> None:
-    for rule, rows in cached(path, stage, read_examples).items():
-        if rows:
-            with st.expander(plain(f"{rule} ({len(rows)} shown)")):
-                for row in rows:
-                    facts = (f"{name} {value}" for name, value in row.facts.items() if value not in (None, ""))
-                    draw.words(" · ".join([row.id, *facts]))
-                    for heading, text in row.texts.items():
-                        if text:
-                            st.caption(plain(heading))
-                            st.code(visible(text), language=None, wrap_lines=True)

@@ -23,7 +23,7 @@ from fusesearch.core.storage import replacing
 from fusesearch.core.text import safe_name
 from fusesearch.localizers.ranker.features import candidates_of
 from fusesearch.localizers.ranker.index import Index
-from fusesearch.localizers.ranker.trees import COLUMNS, GROUPS, VERSION, from_lightgbm, group_of, log_odds
+from fusesearch.localizers.ranker.trees import COLUMNS, GROUPS, PARTS, VERSION, group_of, log_odds
 
 if TYPE_CHECKING:
     import lightgbm
@@ -295,3 +295,35 @@ def ranked(table: pl.DataFrame, scores: Floats) -> Mapping[str, list[tuple[str, 
         ]
         for rows in issues(table)
     }
+
+
+def from_lightgbm(dump: Mapping[str, Any]) -> list[dict[str, list[float]]]:
+    """The trees of LightGBM's ``Booster.dump_model()``, which must have numerical features only."""
+    return [_exported(tree["tree_structure"]) for tree in dump["tree_info"]]
+
+
+def _exported(root: Mapping[str, Any]) -> dict[str, list[float]]:
+    tree: dict[str, list[float]] = {part: [] for part in PARTS}
+
+    def add(node: Mapping[str, Any]) -> int:
+        if "split_index" not in node:
+            tree["value"].append(float(f"{node['leaf_value']:.6g}"))
+            return -len(tree["value"])
+        if node["decision_type"] != "<=":
+            raise ValueError(f"{node['decision_type']} does not split a number")
+        number = len(tree["column"])
+        missing_left = node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0  # else NaN counts as 0
+        for part, value in (
+            ("column", node["split_feature"]),
+            ("threshold", node["threshold"]),
+            ("missing_left", int(missing_left)),
+        ):
+            tree[part].append(value)
+        tree["left"].append(0)
+        tree["right"].append(0)
+        tree["left"][number] = add(node["left_child"])
+        tree["right"][number] = add(node["right_child"])
+        return number
+
+    add(root)
+    return tree

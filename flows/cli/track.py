@@ -19,6 +19,8 @@ def track(
     at that time, start it and run this command. It also fills an empty store from those files and the artifacts they name.
     Recording twice changes nothing. Artifacts that have changed since the run are left out.
 
+    The committed results of experiments are recorded as well, tagged `committed`: a fresh clone has ablations to compare.
+
     A folder of results becomes a run with one run below it for each finished cell.
 
     `MLFLOW_TRACKING_URI` names the store; the default is `mlflow.db` in this folder. Exit code 1: some run could not be
@@ -30,19 +32,21 @@ def track(
     MLFLOW_TRACKING_URI=https://mlflow.example.org python -m flows track
     ```
     """
+    from fusesearch.core.config import load_params
     from fusesearch.core.errors import FusesearchError
-    from tasks.running.record import RUNS, records, write_record
+    from tasks.experiments.mlflow_runs import committed_records
+    from tasks.experiments.spec import experiment_names, load_experiment
+    from tasks.running.record import find_record, records, write_record
     from tasks.tracking.grids import grid_records
     from tasks.tracking.projection import Projection
     from tasks.tracking.store import answers, locked_client, tracking_uri, without_passwords
 
     uri = tracking_uri()
-    for record in [record for folder in folders or [] for record in grid_records(folder)]:
-        write_record(record)
+    committed = [row for name in experiment_names() for row in committed_records(load_experiment(name), load_params())]
+    for record in [*committed, *(record for folder in folders or [] for record in grid_records(folder))]:
+        if not (record.kind == "experiment" and find_record(record.key)):  # what ran here is newer than what is committed
+            write_record(record)
     found = records()
-    if not found:
-        typer.echo(f"no runs in {RUNS}: run a stage or an experiment, or name a folder of results")
-        return
     made, failed = 0, 0
     for record in found:
         try:

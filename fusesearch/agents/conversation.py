@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
+from typing import Any
 
 from fusesearch.agents.answers import parse_values
+from fusesearch.agents.forms import read_calls
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.parsing import OPEN, format_calls, parse_answer, parse_turn
-from fusesearch.core.schema import Answer, Trajectory, Turn
+from fusesearch.core.schema import Answer, ToolCall, Trajectory, Turn
 
 
 def messages_of(trajectory: Trajectory, system: str | None = None) -> list[Message]:
@@ -50,13 +52,13 @@ def as_text(trajectory: Trajectory) -> Trajectory:
 
 
 def _turn_as_text(turn: Turn) -> Turn | None:
-    native, readable = OPEN not in turn.text, [not call.error for call in turn.calls]
-    if not turn.calls or (not native and all(readable)):
+    readable = [not call.error for call in turn.calls]
+    if not turn.calls or (all(readable) and _written(parse_turn(turn.text)[1]) == _written(turn.calls)):
         return turn
     calls = list(compress(turn.calls, readable))
     if not calls:
         return None
-    prose = turn.text.partition(OPEN)[0].strip()
+    prose = read_calls(turn.text, _tools(calls))[0].partition(OPEN)[0].strip()
     text = f"{prose}\n{format_calls((call.name, call.arguments) for call in calls)}".lstrip()
     observations = list(compress(turn.observations, readable))
     return turn.model_copy(update={"text": text, "calls": calls, "observations": observations, "tokens": None})
@@ -64,17 +66,24 @@ def _turn_as_text(turn: Turn) -> Turn | None:
 
 def reads_back(trajectory: Trajectory) -> bool:
     """Whether each message of an episode in text (:func:`as_text`) reads as exactly its calls, and the last as its answer."""
+    tools = _tools(call for turn in trajectory.turns for call in turn.calls)
     for turn in trajectory.turns:
-        read_calls = parse_turn(turn.text)[1]
-        if [(call.name, call.arguments, call.error) for call in read_calls] != [
-            (call.name, call.arguments, None) for call in turn.calls
-        ]:
+        if _written(read_calls(turn.text, tools, answered=not turn.calls)[1]) != _written(turn.calls):
             return False
     answer = trajectory.answer
     if answer is None:
         return True
     read = parse_values if answer.text else parse_answer
     return bool(trajectory.turns) and _contents(read(trajectory.turns[-1].text)) == _contents(answer)
+
+
+def _written(calls: Iterable[ToolCall]) -> list[tuple[str, dict[str, Any], str | None]]:
+    return [(call.name, call.arguments, call.error) for call in calls]
+
+
+def _tools(calls: Iterable[ToolCall]) -> list[dict[str, Any]]:
+    """Schemas of the tools that were called, as far as calls tell."""
+    return [{"function": {"name": name}} for name in sorted({call.name for call in calls if not call.error})]
 
 
 def _contents(answer: Answer) -> tuple[list[tuple[str, str | None]], list[tuple[str, str | None]], list[str], str]:

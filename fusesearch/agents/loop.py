@@ -14,9 +14,10 @@ from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from fusesearch.agents.conversation import conversation
+from fusesearch.agents.forms import read_calls
 from fusesearch.agents.lockstep import Lockstep
 from fusesearch.agents.models.base import Completion, Message, Model, Sampling
-from fusesearch.agents.parsing import parse_turn
+from fusesearch.agents.parsing import parse_answer
 from fusesearch.agents.prompts import render_notice
 from fusesearch.agents.recording import Instructions, OnEvent, conclusion, new_trajectory, record
 from fusesearch.core.config import Agent
@@ -87,10 +88,8 @@ async def step(state: State, episode: Episode, aside: Sequence[Message] = ()) ->
     if completion.finish_reason == "context":
         return replace(state, stop="max_context")
     number = len(state.turns) + 1
-    turn = Turn(
-        text=completion.text, calls=calls_of(completion, number), usage=completion.usage, tokens=completion.tokens,
-        extra=completion.extra,
-    )  # fmt: skip
+    text, calls = read_reply(completion, number, instructions.tools, instructions.read)
+    turn = Turn(text=text, calls=calls, usage=completion.usage, tokens=completion.tokens, extra=completion.extra)
     state = replace(state, changes=completion.changes)
     turns = (*state.turns, turn)
     episode.emit("turn", number=number, turn=turn)
@@ -134,13 +133,19 @@ async def run_episode(episode: Episode) -> Trajectory:
     return await record(trajectory, search(), episode.agent.max_seconds, episode.on_event)
 
 
-def calls_of(completion: Completion, number: int) -> list[ToolCall]:
-    """Calls of the reply in turn ``number``. A call without an id from the server gets one that is unique in the episode."""
-    parsed = completion.calls is None
-    calls = parse_turn(completion.text)[1] if completion.calls is None else completion.calls
+def read_reply(
+    completion: Completion, number: int, tools: Sequence[dict[str, Any]], read: Callable[[str], Answer] = parse_answer
+) -> tuple[str, list[ToolCall]]:
+    """Text and calls of the reply in turn ``number``, in any form in which models call ``tools``.
+
+    ``read`` reads answers. A call without an id from the server gets one that is unique in the episode.
+    """
+    text, calls, parsed = completion.text, completion.calls, completion.calls is None
+    if calls is None:
+        text, calls = read_calls(text, tools, answered=bool(tools) and conclusion(read(text))[0] == "answer")
     for index, call in enumerate(calls):
         call.id = f"call_{number}_{index}" if parsed or not call.id else call.id
-    return calls
+    return text, calls
 
 
 async def observe(turn: Turn, runner: CallRunner, agent: Agent, history: History) -> History:

@@ -1,7 +1,7 @@
 """Converts text that a model wrote to calls and answers, and back. Parses any text in linear time and never executes it.
 
-Calls are Hermes blocks, as Qwen models write them: ``<tool_call>``, one JSON object, ``</tool_call>``. Answers are the
-two sections of FuseSearch appendix E; only *Locations to Modify* is scored.
+Calls are Hermes blocks, as Qwen models write them: ``<tool_call>``, one JSON object, ``</tool_call>``; the other forms are read
+in :mod:`fusesearch.agents.forms`. Answers are the two sections of FuseSearch appendix E; only *Locations to Modify* is scored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_ENTRIES = 200
 MAX_LINE_CHARS = 1000
 MAX_HEADING_CHARS = 60
 
-_EXAMPLE = f'{OPEN}\n{{"name": "grep", "arguments": {{"pattern": "def main"}}}}\n{CLOSE}'
+EXAMPLE = f'{OPEN}\n{{"name": "grep", "arguments": {{"pattern": "def main"}}}}\n{CLOSE}'
 
 
 # Calls
@@ -66,7 +66,7 @@ def visible(text: str) -> str:
 def call_of(call_id: str, name: object, arguments: object) -> ToolCall:
     """A validated call. ``arguments`` may be an object, JSON text of one, or None; anything else sets ``error``."""
     if not isinstance(name, str) or not name.strip() or len(name) > MAX_NAME_CHARS:
-        return ToolCall(id=call_id, name="", error=f'"name" must be the name of a tool. Right would be: {_EXAMPLE}')
+        return ToolCall(id=call_id, name="", error=f'"name" must be the name of a tool. Right would be: {EXAMPLE}')
     name = encodable(name)
     try:
         if isinstance(arguments, str):
@@ -92,7 +92,7 @@ def _block(text: str, start: int, most: int) -> tuple[list[ToolCall], int]:
     while len(calls) < most and (not calls or text.startswith("{", position)):
         window = text[position : position + MAX_CALL_CHARS]
         try:
-            value, length = _DECODER.raw_decode(window)
+            value, length = DECODER.raw_decode(window)
         except (ValueError, RecursionError) as error:
             calls.append(_broken(_unreadable(text, position, error)))
             break
@@ -111,7 +111,7 @@ def _block_end(text: str, position: int) -> int:
 
 def _call(value: object) -> ToolCall:
     if not isinstance(value, dict):
-        return _broken(f"a call must be a JSON object. Right would be: {_EXAMPLE}")
+        return _broken(f"a call must be a JSON object. Right would be: {EXAMPLE}")
     arguments = value.get("arguments", value.get("parameters"))
     return call_of("", value.get("name"), arguments)
 
@@ -123,7 +123,7 @@ def _broken(error: str) -> ToolCall:
 def _unreadable(text: str, position: int, error: Exception) -> str:
     if _block_end(text, position) - position > MAX_CALL_CHARS:
         return f"the call is longer than {MAX_CALL_CHARS} characters: shorten its arguments"
-    return f"the call is not valid JSON ({_reason(error)}). Right would be: {_EXAMPLE}"
+    return f"the call is not valid JSON ({_reason(error)}). Right would be: {EXAMPLE}"
 
 
 def _reason(error: Exception) -> str:
@@ -140,7 +140,7 @@ def _skip_space(text: str, position: int) -> int:
 def _loads(text: str) -> Any:
     if len(text) > MAX_CALL_CHARS:
         raise ValueError(f"longer than {MAX_CALL_CHARS} characters")
-    value, end = _DECODER.raw_decode(text.strip())
+    value, end = DECODER.raw_decode(text.strip())
     if text.strip()[end:].strip():
         raise ValueError(f"text after the object, at character {end}")
     return value
@@ -165,7 +165,7 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON value")
 
 
-_DECODER = json.JSONDecoder(strict=False, parse_constant=_no_constant)
+DECODER = json.JSONDecoder(strict=False, parse_constant=_no_constant)
 _SPACE = re.compile(r"\s+")
 
 

@@ -17,6 +17,10 @@ def seconds_since_start() -> float:
 
 def main() -> None:
     """Entry point of the console script. Ctrl-C is one line also while modules are imported."""
+    if sys.argv[1:] == ["hint"]:  # for hooks of coding agents alone, which wait for it
+        from fusesearch.cli import hint
+
+        return hint.main()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for some reads what every installed package says
     gc.set_threshold(100_000, 20, 20)  # the imports make many objects and no garbage
     try:

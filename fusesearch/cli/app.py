@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,8 +13,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fusesearch.cli.output import usage_error
-from fusesearch.core.errors import FusesearchError, OptionError
+from fusesearch.cli.output import complain, fault_of_stdout, standard_streams, usage_error
+from fusesearch.core.errors import FusesearchError, OptionError, one_line
 
 COMMANDS = {
     "localize": ("Every day", "localize:localize"),
@@ -39,35 +40,55 @@ EPILOG = """
 """
 
 
+TRACEBACK = "FUSESEARCH_TRACEBACK"
+"""The variable that, if set, shows where an unexpected error arose."""
+
+
 @contextmanager
 def errors_on_one_line() -> Iterator[None]:
-    """Errors meant for people and failed writes become a line on stderr and exit code 1, wrong options 2, Ctrl-C 130."""
+    """Every error becomes a line on stderr and exit code 1, wrong options 2, Ctrl-C 130."""
     try:
         yield
     except OptionError as error:
         raise usage_error(error.message, f"--{error.option}") from None
-    except FusesearchError as error:
-        typer.echo(f"fusesearch: {' '.join(str(error).split())}", err=True)
-        raise typer.Exit(1) from None
-    except ModuleNotFoundError as error:
-        from fusesearch.cli.extras import what_to_install
-
-        if (line := what_to_install(error, sys.argv[1:])) is None:
+    except Exception as error:
+        if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):  # Typer's own, which it makes lines and codes of
             raise
-        typer.echo(f"fusesearch: {line}", err=True)
-        raise typer.Exit(1) from None
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        typer.echo(f"fusesearch: {error}", err=True)
+        if os.environ.get(TRACEBACK) and not isinstance(error, FusesearchError):
+            raise
+        complain(_line_of(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        typer.echo("fusesearch: interrupted", err=True)
+        complain("interrupted")
         raise typer.Exit(130) from None
+
+
+def _line_of(error: Exception) -> str:
+    """What a person needs of an error: what it is and, where it was not raised on purpose, what it may depend on."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, FusesearchError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        from fusesearch.cli.extras import what_to_install
+
+        if line := what_to_install(error, sys.argv[1:]):
+            return line
+    if isinstance(error, OSError) and type(error).__module__ == "builtins":
+        return fault_of_stdout() or str(error)
+    from fusesearch.core.network import network_note
+
+    foreign = network_note(error) if type(error).__module__ != "builtins" else ""
+    return f"{one_line(error)}{foreign} (unexpected: set {TRACEBACK}=1 to see where)"
 
 
 class OneLine:
     """A command or group with :func:`errors_on_one_line`."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program."""
+        with standard_streams():
+            return super().main(*args, **kwargs)  # type: ignore[misc]
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Read the command line, for which Typer imports pydantic."""

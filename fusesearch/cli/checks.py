@@ -56,19 +56,18 @@ class Check:
 
 @dataclass(frozen=True)
 class Machine:
-    """GPUs of one kind: how many, the memory of each in bytes, and their name; ``host`` is the machine's own, if known."""
+    """GPUs of one kind: how many, the memory of each in bytes, their name, and whether they are this machine's."""
 
     count: int
     memory: float
     name: str
-    host: float | None = None
+    own: bool = False
 
     @classmethod
     def here(cls) -> Machine:
         """This machine's, as large as the smallest of them."""
         found = gpus()
-        host = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-        return cls(len(found), min((memory for _, memory in found), default=0.0) * 2**30, found[0][0] if found else "", host)
+        return cls(len(found), min((memory for _, memory in found), default=0.0) * 2**30, found[0][0] if found else "", own=True)
 
     @classmethod
     def asked(cls, count: int, memory: float) -> Machine:
@@ -134,7 +133,7 @@ def machine(place: Place) -> Iterator[Check]:
     """GPUs, memory and hours, cores, and disk space for clones."""
     from fusesearch.cli.needs import gpu_checks
 
-    whose = "" if place.machine.host is not None else ", of this machine and not of the one that was asked for"
+    whose = "" if place.machine.own else ", of this machine and not of the one that was asked for"
     yield Check("cores", cores() >= 2, f"{cores()}{whose}", "2 or more")
     yield disk(place.root, DISK_GB + CLONES_GB.get(place.params.mine.source, 0.0), whose)
     if place.params.model.dtype == "float32":

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from fusesearch.agents.loop import calls_of
+from fusesearch.agents.conversation import assistant_message
+from fusesearch.agents.loop import read_reply
 from fusesearch.agents.models.base import Completion, Message, Sampling
 from fusesearch.agents.models.openai_compatible import REASONING, OpenAICompatibleModel
 from fusesearch.agents.models.retries import SLOW
 from fusesearch.cli.checks import Check
 from fusesearch.core.errors import ModelUnavailable
+from fusesearch.core.schema import Turn
 from fusesearch.search.tool import function_schema
 
 TOOL = function_schema("grep", "Search files for a regular expression.", {"pattern": {"type": "string"}}, ["pattern"])
@@ -26,10 +28,11 @@ async def endpoint_checks(model: OpenAICompatibleModel) -> AsyncIterator[Check]:
     try:
         first = await model.complete(OPENING, [TOOL], Sampling(max_new_tokens=400, top_p=0.95, seed=1))
         yield Check("endpoint", True, f"{model.base_url} answers as {model.name}")
-        calls = calls_of(first.model_copy(deep=True), 1)
+        text, calls = read_reply(first, 1, [TOOL])
+        calls = [call for call in calls if not call.error]
         yield _tool_calls(model, first, len(calls))
         if calls:
-            yield await _second_turn(model, first)
+            yield await _second_turn(model, Turn(text=text, calls=calls, extra=first.extra))
     except ModelUnavailable as error:
         hint = "" if SLOW in str(error) else "check the address, --model and the key"
         yield Check("endpoint", False, str(error), hint, core=True)
@@ -72,12 +75,10 @@ def _no_calls(model: OpenAICompatibleModel, reply: Completion) -> str:
     return "tell the server to parse calls (vLLM: --enable-auto-tool-choice --tool-call-parser NAME), or take another model"
 
 
-async def _second_turn(model: OpenAICompatibleModel, first: Completion) -> Check:
-    calls = calls_of(first, 1)
-    native = first.calls or []
-    chat = [*OPENING, Message(role="assistant", content=first.text, tool_calls=native, extra=first.extra)]
-    chat += [Message(role="tool", content="no matches", tool_call_id=call.id) for call in calls]
-    back = ", ".join(sorted({*first.extra, *(name for call in native for name in call.extra)} - model.dialect.without))
+async def _second_turn(model: OpenAICompatibleModel, first: Turn) -> Check:
+    chat = [*OPENING, assistant_message(first)]
+    chat += [Message(role="tool", content="no matches", tool_call_id=call.id) for call in first.calls]
+    back = ", ".join(sorted({*first.extra, *(name for call in first.calls for name in call.extra)} - model.dialect.without))
     try:
         await model.complete(chat, [TOOL], Sampling(max_new_tokens=60, top_p=0.95, seed=1))
     except ModelUnavailable as error:

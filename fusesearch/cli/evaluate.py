@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +17,7 @@ from fusesearch.core.text import flat_name
 
 if TYPE_CHECKING:
     from fusesearch.core.config import Compute
+    from fusesearch.core.storage import Progress
     from fusesearch.evaluation.grid import Grid
     from fusesearch.evaluation.running import Policy
 
@@ -84,16 +85,15 @@ def evaluate(
         localizer or [], instances, {"repos": repos, "clone_url": clone_url, "max_instances": max_instances}, model, base_url,
         {"runs": runs, "concurrency": concurrency, "agent": {"options": options} if options else None},
     )  # fmt: skip
+    caches = Caches(cache) if cache else Caches()
     with (
-        progress_bar() as bar,
-        opened(
-            wanted, out, Caches(cache) if cache else Caches(), serve=_serve, retry_errored=retry_errored, progress=bar.reading
-        ) as current,
+        _bar() as bar,
+        opened(wanted, out, caches, serve=_serve, retry_errored=retry_errored, progress=bar("truth")) as current,
     ):
         done = 0
         errors: dict[str, list[str | None]] = {}
         for cell in current.cells:
-            errors[cell.name] = [score.error for score in current.run(cell, bar.of(cell.name, done, current.episodes))]
+            errors[cell.name] = [score.error for score in current.run(cell, bar(cell.name, done, current.episodes))]
             done += current.episodes_of(cell)
         current.finish()
     print_quality(out)
@@ -146,34 +146,21 @@ def _from_options(
     return parse_section(Grid, data | {name: value for name, value in more.items() if value is not None}, "options")
 
 
-class Bar:
-    """Progress of the whole grid on a terminal: current cell, episodes done, and time left."""
-
-    def __init__(self, bar: Any) -> None:
-        self._bar = bar
-        self._task = bar.add_task("starting", total=None)
-        self._reading = True
-
-    def reading(self, done: int, total: int) -> None:
-        """Show progress of reading instances and working out their truth."""
-        self._bar.update(self._task, description="truth", completed=done, total=total)
-
-    def of(self, cell: str, before: int, episodes: int) -> Any:
-        """A progress callback for one cell; ``before`` is the number of episodes in earlier cells."""
-        if self._reading:
-            self._bar.reset(self._task)
-            self._reading = False
-        self._bar.update(self._task, description=cell, total=episodes, completed=before)
-        return lambda done, total: self._bar.update(self._task, completed=before + done)
-
-
 @contextmanager
-def progress_bar() -> Iterator[Bar]:
-    """A bar on a terminal; nothing is shown elsewhere."""
+def _bar() -> Iterator[Callable[..., Progress]]:
+    """Gives a callback of progress for each thing that is done: a bar on a terminal, nothing elsewhere."""
+    from rich import progress
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    progress = Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty())
-    with progress:
-        yield Bar(progress)
+    columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.MofNCompleteColumn())
+    times = (progress.TimeElapsedColumn(), progress.TimeRemainingColumn())
+    with progress.Progress(*columns, *times, console=Console(stderr=True), disable=not sys.stderr.isatty()) as shown:
+        task = shown.add_task("starting", total=None)
+
+        def of(name: str, before: int = 0, total: int = 0) -> Progress:
+            """For ``name``, which goes on after ``before`` of ``total``; without a total, the callback's own counts."""
+            if not before:
+                shown.reset(task)  # the time that is told is that of the episodes
+            return lambda done, of: shown.update(task, description=name, completed=before + done, total=total or of)
+
+        yield of

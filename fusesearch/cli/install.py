@@ -1,4 +1,4 @@
-"""``fusesearch install``: set up coding agents, by their own programs where they have a command for it, else by their file."""
+"""``fusesearch install``: set up coding agents, by their own programs where they have a command for it, else by their files."""
 
 from __future__ import annotations
 
@@ -10,25 +10,55 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 import typer
 
+from fusesearch.cli.settings import Keys, at, parsed, put, take
 from fusesearch.core.errors import DataError
 from fusesearch.core.text import printable
 
 AgentName = StrEnum("AgentName", ["claude", "codex", "gemini", "vscode", "cursor", "zed"])
+PartName = StrEnum("PartName", ["server", "skill", "hook"])
 NAME = "fusesearch"
+NEW = "{\n}\n"
+_HINT = re.compile(rf"{NAME}'? hint\b")
 WORKSPACE = "${workspaceFolder}"
-_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|[{}\[\],:]|[^\s{}\[\],:"/]+|\S', re.DOTALL)
+MARK = "<!-- fusesearch install wrote this file, and takes it out with --undo -->"
+SKILL = f"""---
+name: {NAME}
+description: Finds where an issue, an error or a behaviour lies in this repository, and what code to read. Use it before you grep.
+---
+
+Ask the MCP server `{NAME}` before you search the tree with grep or glob:
+
+1. `localize` with the whole text of the issue or question: at most five files with their functions, lines, and how sure it is.
+2. `context` with the same text, or with a name such as `shop.cart.Cart.total`: the code to read for it, or where the name is
+   defined, called and tested, within a budget of tokens.
+3. Read what they name. Search the tree yourself if they say that there is too little to go on, or that files are missing.
+
+Say which files, functions and lines matter, the most likely first, and why.
+
+{MARK}
+"""
+
+
+Planned = tuple[str, Callable[[], None] | None]
+"""What would be done, in words, empty if the agent has no such thing; and what does it, None if it is done."""
 
 
 @dataclass(frozen=True)
 class Agent:
-    """A coding agent. ``add`` and ``remove`` are command lines; without one, the member of ``section`` in ``file`` is edited."""
+    """A coding agent. ``add`` and ``remove`` are command lines; without one, the member of ``section`` in ``file`` is edited.
+
+    ``skill`` is a file with instructions that it reads when they fit: a sub-agent or a skill. ``hook`` is a file of settings,
+    the event and the tools for which it runs a program.
+    """
 
     title: str
     program: str
@@ -36,6 +66,8 @@ class Agent:
     remove: tuple[str, ...] = ()
     file: Path = Path()
     section: str = ""
+    skill: Path | None = None
+    hook: tuple[Path, str, str] | None = None
 
 
 def this_program() -> list[str]:
@@ -50,32 +82,46 @@ def agents() -> dict[str, Agent]:
     start = [*this_program(), "mcp", "--root", "."]
     entry = json.dumps({"name": NAME, "command": start[0], "args": [*start[1:-1], WORKSPACE]})
     user = ("--scope", "user", NAME)
+    shared = home / f".agents/skills/{NAME}/SKILL.md"
     return {
-        "claude": Agent("Claude Code", "claude", ("mcp", "add", *user, "--", *start), ("mcp", "remove", *user)),
-        "codex": Agent("Codex CLI", "codex", ("mcp", "add", NAME, "--", *start), ("mcp", "remove", NAME)),
-        "gemini": Agent("Gemini CLI", "gemini", ("mcp", "add", *user, start[0], "--", *start[1:]), ("mcp", "remove", *user)),
-        "vscode": Agent("VS Code", "code", ("--add-mcp", entry), file=config / "Code/User/mcp.json", section="servers"),
-        "cursor": Agent("Cursor", "cursor", file=home / ".cursor/mcp.json", section="mcpServers"),
+        "claude": Agent(
+            "Claude Code", "claude", ("mcp", "add", *user, "--", *start), ("mcp", "remove", *user),
+            skill=home / f".claude/agents/{NAME}.md", hook=(home / ".claude/settings.json", "PreToolUse", "Grep|Bash"),
+        ),
+        "codex": Agent("Codex CLI", "codex", ("mcp", "add", NAME, "--", *start), ("mcp", "remove", NAME), skill=shared),
+        "gemini": Agent(
+            "Gemini CLI", "gemini", ("mcp", "add", *user, start[0], "--", *start[1:]), ("mcp", "remove", *user),
+            skill=shared, hook=(home / ".gemini/settings.json", "AfterTool", "grep_search|run_shell_command"),
+        ),
+        "vscode": Agent(
+            "VS Code", "code", ("--add-mcp", entry), file=config / "Code/User/mcp.json", section="servers", skill=shared
+        ),
+        "cursor": Agent(
+            "Cursor", "cursor", file=home / ".cursor/mcp.json", section="mcpServers", skill=shared,
+            hook=(home / ".cursor/hooks.json", "postToolUse", "Grep|Shell"),
+        ),
         "zed": Agent("Zed", "zed", file=config / "zed/settings.json", section="context_servers"),
-    }
+    }  # fmt: skip
 
 
 def install(
     agent: Annotated[
         list[AgentName] | None, typer.Option(help="Set up this agent, found or not; repeat the option for more.")
     ] = None,
+    part: Annotated[list[PartName] | None, typer.Option(help="Do only this; repeat the option for more.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Take out what this command wrote.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
 ) -> None:
     """Set up coding agents: Claude Code, Codex CLI, Gemini CLI, VS Code, Cursor, Zed.
 
     Finds those on this machine and shows which command it would run, or what it would add to which file, so that the agent starts
-    the MCP server `fusesearch mcp`. It does so once you agree; --undo takes the server out again.
+    the MCP server `fusesearch mcp` (`server`), has a sub-agent or skill that says when to use it (`skill`), and is reminded of it
+    when it greps over the tree (`hook`). It does each of the three once you agree; --undo takes them out again.
 
     ```
     fusesearch install
     fusesearch install --agent claude --yes
-    fusesearch install --undo
+    fusesearch install --part hook --undo
     ```
 
     Exit codes: 0 all is as wanted, 1 something was not written.
@@ -85,31 +131,72 @@ def install(
     chosen = [one for name, one in known.items() if name in (agent or here)]
     if not chosen:
         raise DataError(f"found none of {', '.join(one.title for one in known.values())} here: name one with --agent")
-    steps: list[tuple[Agent, Callable[[], None]]] = []
+    steps: dict[str, list[tuple[Agent, Callable[[], None]]]] = {}
     failed = 0
+    shown_before: set[str] = set()
     for one in chosen:
-        try:
-            shown, step = _by_program(one, undo) if (one.remove if undo else one.add) else _by_file(one, undo)
-        except (DataError, OSError) as error:
-            failed += 1
-            typer.echo(f"{NAME}: {one.title}: {printable(' '.join(str(error).split()))}", err=True)
-            continue
-        typer.echo(f"{typer.style(one.title, bold=True)}\n  {printable(shown)}")
-        if step is not None:
-            steps.append((one, step))
-    if steps and not yes and not (sys.stdin.isatty() and sys.stdout.isatty() and typer.confirm("Do this?", default=False)):
+        typer.echo(typer.style(one.title, bold=True))
+        for name, planned in _PARTS.items():
+            if part and name not in part:
+                continue
+            try:
+                shown, step = planned(one, undo)
+            except (DataError, OSError) as error:
+                failed += _complain(one, error)
+                continue
+            if shown and shown not in shown_before:  # agents share a skill
+                typer.echo(f"  {name}: {printable(shown)}")
+                shown_before.add(shown)
+                if step is not None:
+                    steps.setdefault(name, []).append((one, step))
+    asks = not yes and sys.stdin.isatty() and sys.stdout.isatty()
+    agreed = [name for name in steps if yes or (asks and typer.confirm(f"Do this for each {name}?", default=False))]
+    if steps and not agreed:
         raise DataError("nothing was written; --yes writes it")
-    for one, step in steps:
+    for one, step in (pair for name in agreed for pair in steps[name]):
         try:
             step()
         except (DataError, OSError, subprocess.SubprocessError) as error:
-            failed += 1
-            typer.echo(f"{NAME}: {one.title}: {printable(' '.join(str(error).split()))}", err=True)
+            failed += _complain(one, error)
     typer.echo("Restart the agents that run." if steps else "Nothing to do.")
     raise typer.Exit(1 if failed else 0)
 
 
-def _by_program(agent: Agent, undo: bool) -> tuple[str, Callable[[], None]]:
+def _complain(agent: Agent, error: Exception) -> int:
+    typer.echo(f"{NAME}: {agent.title}: {printable(' '.join(str(error).split()))}", err=True)
+    return 1
+
+
+def _skill(agent: Agent, undo: bool) -> Planned:
+    """The file of the sub-agent or skill."""
+    if agent.skill is None:
+        return "", None
+    before = _read(agent.skill)
+    if before and MARK not in before:
+        raise DataError(f"{agent.skill} is not a file that this program wrote")
+    return _change(agent.skill, before, "" if undo else SKILL, "", "goes" if undo else "says when and how to ask fusesearch")
+
+
+def _hook(agent: Agent, undo: bool) -> Planned:
+    """The program that an agent runs with its own searches, by a member of a list in its settings."""
+    if agent.hook is None:
+        return "", None
+    file, event, matcher = agent.hook
+    program = {"command": shlex.join([*this_program(), "hint"])}
+    cursor = event[0].islower()
+    value = {"matcher": matcher} | (program if cursor else {"hooks": [{"type": "command", **program}]})
+    return _member(file, ("hooks", event), value, undo, '{\n  "version": 1\n}\n' if cursor else NEW)
+
+
+def _server(agent: Agent, undo: bool) -> Planned:
+    return _by_program(agent, undo) if (agent.remove if undo else agent.add) else _by_file(agent, undo)
+
+
+_PARTS: dict[str, Callable[[Agent, bool], Planned]] = {"skill": _skill, "hook": _hook, "server": _server}
+"""In the order of writing: a program may rewrite the file that a hook is put in."""
+
+
+def _by_program(agent: Agent, undo: bool) -> Planned:
     """The command line of the agent's own program, and what runs it. Raises :class:`DataError` where it is not installed."""
     if not (program := shutil.which(agent.program)):
         raise DataError(f"its program `{agent.program}` is not on the search path")
@@ -123,116 +210,67 @@ def _by_program(agent: Agent, undo: bool) -> tuple[str, Callable[[], None]]:
     return shlex.join([agent.program, *command[1:]]), run
 
 
-def _by_file(agent: Agent, undo: bool) -> tuple[str, Callable[[], None] | None]:
-    """The change of the agent's file in words, and what makes it, if anything is to do. Raises :class:`DataError`."""
+def _by_file(agent: Agent, undo: bool) -> Planned:
+    """The change of the agent's file. Raises :class:`DataError`."""
     first, *rest = this_program()
     entry = {"command": first, "args": [*rest, "mcp", "--root", "." if agent.section == "context_servers" else WORKSPACE]}
-    before = _read(agent.file)
+    return _member(agent.file, (agent.section,), entry, undo, NEW)
+
+
+def _member(file: Path, keys: Keys, value: Any, undo: bool, new: str) -> Planned:
+    """A member ``fusesearch`` of an object, or one of a list that starts this program, in a file that begins as ``new``."""
+    before = _read(file)
     try:
-        after = without_server(before, agent.section) if undo else with_server(before, agent.section, entry)
+        known = at(parsed(before or "{}"), keys)
+        listed = keys[0] == "hooks"
+        members = list(enumerate(known or [])) if listed else [(NAME, one)] if (one := at(known, (NAME,))) is not None else []
+        places = [place for place, one in members if _ours(one)]
+        if members and not places and not listed and not undo:
+            raise DataError(f"its entry `{NAME}` starts another program")
+        after = before
+        if undo and places:
+            after = take(before, (*keys, places[0]))
+        elif not undo and not places:
+            after = put(before or new, (*keys, 0 if listed else NAME), value)
     except DataError as error:
-        raise DataError(f"{agent.file}: {error}; the entry is `{agent.section}: {{{NAME}: {json.dumps(entry)}}}`") from None
+        raise DataError(f"{file}: {error}; what belongs into `{'.'.join(map(str, keys))}` is {json.dumps(value)}") from None
+    what = f"`{'.'.join(map(str, keys))}` {'without' if undo else 'gets'} {'' if listed else f'`{NAME}`: '}{json.dumps(value)}"
+    return _change(file, before, after, new, what)
+
+
+def _change(file: Path, before: str, after: str, new: str, what: str) -> Planned:
+    """What is written to a file, and what does it. A file that has only what a ``new`` one has goes, with folders left empty."""
     if after == before:
-        return f"{agent.file}: nothing to do", None
+        return f"{file}: nothing to do", None
 
     def write() -> None:
         from fusesearch.core.storage import replacing
 
-        if _read(agent.file) != before:
-            raise DataError(f"{agent.file} was changed by another program meanwhile: run this again")
-        path = agent.file.resolve()  # a link stays
-        if undo and "".join(after.split()) == "{}":
-            return path.unlink()
+        if _read(file) != before:
+            raise DataError(f"{file} was changed by another program meanwhile: run this again")
+        path = file.resolve()  # a link stays
+        if before and after == new:
+            path.unlink()
+            with suppress(OSError):  # not empty
+                for folder in takewhile(Path.home().__ne__, path.parents):
+                    folder.rmdir()
+            return
         with replacing(path) as temporary:
             temporary.touch(0o600)  # it may have keys
             temporary.write_text(after, encoding="utf-8", newline="")
             if path.exists():
                 shutil.copymode(path, temporary)
 
-    what = f"without `{NAME}` in `{agent.section}`" if undo else f"`{agent.section}` gets `{NAME}`: {json.dumps(entry)}"
-    return f"{agent.file}: {what}", write
-
-
-def with_server(text: str, section: str, entry: dict[str, Any]) -> str:
-    """``text`` (JSON with comments) with the member ``fusesearch`` first in ``section``; all else stays as it is.
-
-    Raises :class:`DataError` for a text that is no such JSON, and where another program has that name.
-    """
-    if not text.strip():
-        return json.dumps({section: {NAME: entry}}, indent=2) + "\n"
-    known = _parsed(text, section)
-    if (found := known.get(section, {}).get(NAME)) is not None:
-        if not _ours(found):
-            raise DataError(f"its entry `{NAME}` starts another program")
-        return text
-    inside, member = (section,) if section in known else (), f'"{NAME}": {json.dumps(entry)}'
-    start, _ = _object(text, inside)
-    new = member if inside else f'"{section}": {{{member}}}'
-    others = known.get(section) if inside else known
-    wanted = known | {section: {**known.get(section, {}), NAME: entry}}
-    return _checked(f"{text[:start]}{new}{', ' if others else ''}{text[start:]}", section, wanted)
-
-
-def without_server(text: str, section: str) -> str:
-    """``text`` without the member if it starts this program, and without a section that has no other; see :func:`with_server`."""
-    known = _parsed(text, section) if text.strip() else {}
-    if not _ours(known.get(section, {}).get(NAME)):
-        return text
-    rest = {name: value for name, value in known[section].items() if name != NAME}
-    keys = (section, NAME) if rest else (section,)
-    (inside, _), (value, last) = _object(text, keys[:-1]), _object(text, keys)
-    start, end = text.rindex(json.dumps(keys[-1]), inside, value), last + 1
-    if after := re.compile(r"\s*, ?").match(text, end):
-        end = after.end()
-    elif before := re.search(r",\s*$", text[inside:start]):
-        start = inside + before.start()
-    others = {name: value for name, value in known.items() if name != section}
-    return _checked(text[:start] + text[end:], section, known | {section: rest} if rest else others)
-
-
-def _object(text: str, keys: tuple[str, ...]) -> tuple[int, int]:
-    """Where the object at ``keys`` begins (after its brace) and ends (at its brace)."""
-    path: list[str] = []
-    key, start = "", -1
-    for token in _TOKEN.finditer(text):
-        word = token[0]
-        if word[0] == '"':
-            key = word
-        elif word in "{[":
-            path.append(key)
-            if start < 0 and word == "{" and path[1:] == [json.dumps(one) for one in keys]:
-                start, depth = token.end(), len(path)
-        elif word in "}]" and path:
-            if start >= 0 and len(path) == depth:
-                return start, token.start()
-            path.pop()
-    raise DataError(f"{' '.join(keys)} cannot be found in it")
-
-
-def _parsed(text: str, section: str) -> dict[str, Any]:
-    """The value of JSON with comments and trailing commas: an object, and so is its ``section``."""
-    words = [token[0] for token in _TOKEN.finditer(text.removeprefix("\ufeff")) if token[0][:2] not in ("//", "/*")]
-    pairs = zip(words, [*words[1:], ""], strict=True)
-    try:
-        value = json.loads(" ".join(word for word, after in pairs if word != "," or after not in ("}", "]")))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"not valid JSON ({error})") from None
-    if not isinstance(value, dict) or not isinstance(value.get(section, {}), dict):
-        raise DataError("not an object of settings")
-    return value
-
-
-def _checked(text: str, section: str, wanted: dict[str, Any]) -> str:
-    """``text`` if it says what is ``wanted``: the edit was by characters."""
-    if _parsed(text, section) != wanted:
-        raise DataError("it is written in a way that this program cannot edit")
-    return text
+    return f"{file}: {what}", write
 
 
 def _ours(found: Any) -> bool:
-    """Whether an entry starts this program."""
-    entry = found if isinstance(found, dict) else {}
-    return PurePath(str(entry.get("command"))).name == NAME or str(entry.get("args")).startswith(f"['-P', '-m', '{NAME}'")
+    """Whether an entry or a hook starts this program."""
+    if not isinstance(found, dict):
+        return False
+    command, arguments = str(found.get("command")), str(found.get("args"))
+    by_name = PurePath(command).name == NAME or arguments.startswith(f"['-P', '-m', '{NAME}'")
+    return by_name or _HINT.search(command) is not None or any(map(_ours, found.get("hooks") or []))
 
 
 def _read(path: Path) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fusesearch.core.errors import ConfigError, DataError, FusesearchError, InfrastructureError
+from fusesearch.core.network import key_for_header, network_note
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 API = "https://api.github.com"
 FORM = "https://github.com/OWNER/REPO/issues/N"
 TIMEOUT_SECONDS = 20
+MOST_WAITS = 2
+LONGEST_WAIT = 10
+"""Seconds that GitHub may ask to wait before the next request, so often; if it asks for more, the user is told."""
 
 _NAME = r"(?P<owner>[A-Za-z0-9][\w-]{0,99})/(?P<repo>(?!\.{1,2}[/#])[\w.-]{1,100})"
 _SHORT = re.compile(rf"{_NAME}#(?P<number>[1-9]\d{{0,9}})", re.ASCII)
@@ -73,20 +78,28 @@ def fetch(address: Address) -> str:
     import httpx2
 
     api = _api_of(address)
-    token = os.environ.get("GITHUB_TOKEN", "").strip()
+    token = key_for_header(os.environ.get("GITHUB_TOKEN", ""), "GITHUB_TOKEN")
     headers = {"Accept": "application/vnd.github+json"} | ({"Authorization": f"Bearer {token}"} if token else {})
     url = f"{api}/repos/{address.owner}/{address.repo}/issues/{address.number}"
-    try:
-        response = httpx2.get(url, headers=headers, timeout=TIMEOUT_SECONDS, follow_redirects=True)
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise InfrastructureError(f"{api} cannot be reached ({error}): save the issue in a file instead") from None
+    for waited in range(MOST_WAITS + 1):
+        try:
+            response = httpx2.get(url, headers=headers, timeout=TIMEOUT_SECONDS, follow_redirects=True)
+        except Exception as error:  # httpx2's own, and what proxies and certificates of the environment make it raise
+            reason = f"{error}{network_note(error, api if isinstance(error, httpx2.HTTPError) else '')}"
+            raise InfrastructureError(f"{api} cannot be reached ({reason}): save the issue in a file instead") from None
+        wait = response.headers.get("retry-after", "")
+        if response.status_code not in (403, 429) or not wait.isdecimal() or int(wait) > LONGEST_WAIT or waited == MOST_WAITS:
+            break
+        time.sleep(int(wait))
     if not response.is_success:
         raise _refusal(response, address, bool(token))
     try:
         issue = response.json()
         title, body = issue["title"], issue["body"] or ""
     except (ValueError, TypeError, KeyError):
-        raise ConfigError(f"{api} does not answer as GitHub's API does: correct GITHUB_API_URL") from None
+        raise ConfigError(
+            f"{api} does not answer as GitHub's API does: correct GITHUB_API_URL, or log in to the network"
+        ) from None
     if "pull_request" in issue:
         raise _pull_request(address)
     return f"{title}\n\n{body}".replace("\r\n", "\n").strip() + "\n"
@@ -104,8 +117,9 @@ def _api_of(address: Address) -> str:
 
 def _refusal(response: Response, address: Address, has_token: bool) -> FusesearchError:
     """The error for a status of GitHub's API."""
-    status, headers = response.status_code, response.headers
-    if status == 429 or (status == 403 and headers.get("x-ratelimit-remaining") == "0"):
+    status, headers, message = response.status_code, response.headers, _message(response)
+    limited = headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers or "rate limit" in message.lower()
+    if status == 429 or (status == 403 and limited):
         until = ""
         if seconds := headers.get("retry-after"):
             until = f" for {seconds} s"
@@ -123,8 +137,17 @@ def _refusal(response: Response, address: Address, has_token: bool) -> Fusesearc
         case 410:
             return DataError(f"issue {address} was deleted, or its repository has no issues")
         case 403:
-            return DataError(f"GitHub does not show {address} ({' '.join(response.text.split())[:200]})")
+            return DataError(f"GitHub does not show {address} ({message})")
     return InfrastructureError(f"GitHub answered {status} for {address}: try again, or save the issue in a file")
+
+
+def _message(response: Response) -> str:
+    """What a reply that is no success says, as one line."""
+    try:
+        said = str(response.json()["message"])
+    except (ValueError, TypeError, KeyError):
+        said = response.text
+    return " ".join(said.split())[:200]
 
 
 def _address(found: re.Match[str], host: str | None = None) -> Address:

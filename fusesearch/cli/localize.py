@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -11,13 +12,14 @@ import typer
 
 from fusesearch.cli import seconds_since_start
 from fusesearch.cli.options import FILTERS, SEARCH, AnswerFormat, Repo, Save, with_options
-from fusesearch.cli.output import Format, print_json, read_input, save_text, usage_error
+from fusesearch.cli.output import Format, complain, print_json, read_input, save_text, usage_error
 from fusesearch.cli.screen import screen
 from fusesearch.core.errors import DataError
 
 if TYPE_CHECKING:
     from fusesearch.cli.report import Report
     from fusesearch.core.schema import Instance, Trajectory
+    from fusesearch.localizers.ranker.building import Progress
     from fusesearch.localizers.searcher import Searcher
     from fusesearch.search.repository import Repository
 
@@ -38,7 +40,7 @@ def localize(
     save: Save = None,
     **search: Any,
 ) -> None:
-    """Find the files and functions of an issue.
+    """Find the files and functions of an issue; of a question, a phrase or a word, the best places, without percentages.
 
     Only reads DIR, as it is on disk: it changes and runs nothing. An index is kept in the user's cache folder. An address, such
     as `OWNER/REPO#N`, is fetched with GITHUB_TOKEN if set, from GITHUB_API_URL if set.
@@ -58,8 +60,11 @@ def localize(
     filters = {name: search.pop(name) for name in FILTERS}
     given, quiet = given_once(text, issue), format is Format.json
     if save is None and not any(search.values()):
-        repository = within(Repository(repo), **filters)
-        found = _ranked(issue_given(given)[1], repository, top, quiet=quiet)
+        from fusesearch.cli.progress import indexing
+
+        repository, problem = within(Repository(repo), **filters), issue_given(given)[1]
+        with indexing(quiet=quiet) as progress:
+            found = ranked(problem, repository, top, progress)
     else:
         from fusesearch.cli import report
         from fusesearch.localizers.searcher import SearchOptions, choose, instance_of
@@ -79,30 +84,26 @@ def localize(
     raise typer.Exit(0 if found.places else NO_ANSWER)
 
 
-def _ranked(issue: str, repository: Repository, top: int | None, *, quiet: bool) -> Report:
+def ranked(issue: str, repository: Repository, top: int | None, progress: Progress) -> Report:
     """The answer that an episode of the ranker gives, without the episode, whose imports take as long again."""
     from types import SimpleNamespace
 
-    from fusesearch.cli.progress import indexing
     from fusesearch.cli.report import Report, cost
     from fusesearch.localizers.order import FILES
-    from fusesearch.localizers.ranker import ranking_of
-    from fusesearch.localizers.ranker.places import FEW_FILES, fields_for_people
+    from fusesearch.localizers.ranker import answer_of
     from fusesearch.localizers.registry import WITHOUT_MODEL
 
     if not issue.strip():
         raise DataError("the issue is empty")
     started = time.perf_counter()
-    with indexing(quiet=quiet) as progress:
-        ranking = ranking_of(issue, repository, on_progress=progress, least=FEW_FILES)
-    fields = fields_for_people(ranking, issue, top or FILES)
+    fields = answer_of(issue, repository, on_progress=progress, top=top or FILES)
     nothing = SimpleNamespace(prompt_tokens=0, completion_tokens=0, seconds=0.0)
     turn = SimpleNamespace(calls=[], observations=[], usage=nothing, seconds_tools=0.0)
     episode = SimpleNamespace(
         localizer=WITHOUT_MODEL, model="", mode="parallel", stop="answer" if fields["modify"] else "no_answer", turns=[turn],
         seconds=time.perf_counter() - started,
     )  # fmt: skip
-    return Report.of_fields(fields, cost(cast("Trajectory", episode)), repository)
+    return replace(Report.of_fields(fields, cost(cast("Trajectory", episode)), repository), progress=progress)
 
 
 def given_once(text: str | None, issue: str | None) -> str:
@@ -143,4 +144,8 @@ def run_and_save(instance: Instance, repository: Repository, searcher: Searcher,
             if kind == "end" and save is not None:
                 save_text(save, payload["trajectory"].model_dump_json(indent=2) + "\n")
 
-        return asyncio.run(searcher.run(instance, repository, on_event))
+        trajectory = asyncio.run(searcher.run(instance, repository, on_event))
+    for change in trajectory.changes:
+        if change.startswith("asked at"):  # so that the address can be given as it should be
+            complain(change)
+    return trajectory

@@ -19,7 +19,6 @@ from fusesearch.training.budget import (
     REFERENCE,
     SERVER_CONTEXT,
     gib,
-    loading_bytes,
     longest_pass,
     peak_of,
     requests_at_once,
@@ -72,8 +71,6 @@ def gpu_checks(params: Params, machine: Machine, root: Path) -> Iterator[Check]:
         yield from verl_memory(params, model, machine.memory, root)
     else:
         yield _step_memory(params, model, machine, "grpo", "agent.max_context_tokens", longest, share)
-    if ranks > 1:
-        yield _host_memory(params, model, machine)
     yield from _hours(params, model, machine, nodes * wanted if verl else ranks)
 
 
@@ -119,15 +116,6 @@ def _step_memory(
     if not lora and training_bytes(model, length, ranks, lora=16) <= room:
         hints.append(f"{stage}.lora: {{rank: 16}}")
     return Check(f"{stage} memory", False, detail, " or ".join([*hints, f"GPUs of {whole_gib(needed / (1 - share))} GiB"]))
-
-
-def _host_memory(params: Params, model: Architecture, machine: Machine) -> Check:
-    """Memory of the machine itself: the first rank loads the weights whole before they are shared out."""
-    kept = params.grpo.kl > 0 and params.grpo.engine == "trl"
-    needed = max(loading_bytes(model, params.sft.lora.rank), loading_bytes(model, params.grpo.lora.rank, kept))
-    detail = f"{gib(needed):,.0f} GiB while the first of {params.compute.ranks} ranks loads the weights"
-    detail += f", this machine has {gib(machine.host):,.0f}" if machine.host else ""
-    return Check("host memory", machine.host is None or needed <= machine.host, detail, "grpo.kl: 0, or lora")
 
 
 def _hours(params: Params, model: Architecture, machine: Machine, gpus: int) -> Iterator[Check]:

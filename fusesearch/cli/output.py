@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,14 +29,43 @@ class Format(StrEnum):
     json = "json"
 
 
+@contextmanager
+def standard_streams() -> Iterator[None]:
+    """Streams that take every character, as an escape if their encoding lacks it. If stdout fails at last, it is an error."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:  # closed, as by `>&-`; the next file that is opened would take its place
+            os.open(os.devnull, os.O_RDONLY if name == "stdout" else os.O_RDWR)  # stdout fails when it is written
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
+        if number and isinstance(stream := getattr(sys, name), io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        yield
+    finally:
+        if fault := fault_of_stdout():
+            complain(fault)
+            sys.exit(1)
+
+
+def fault_of_stdout() -> str:
+    """Why stdout takes nothing, once; empty if it does. Drops what is left for it, over which Python would fail at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return f"nothing can be written to stdout: {error.strerror}"
+    return ""
+
+
+def complain(line: str) -> None:
+    """An error's line on stderr. Where that fails, too, the exit code says all."""
+    with suppress(OSError):
+        print(f"fusesearch: {' '.join(line.split())}", file=sys.stderr, flush=True)
+
+
 def print_json(value: Any) -> None:
     """Print ``value`` as one JSON document: indented on a terminal, one line when piped."""
     indent = 2 if sys.stdout.isatty() else None
-    text = json.dumps(value, indent=indent, ensure_ascii=False)
-    try:
-        text.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeEncodeError:  # lone surrogates, or a terminal that is not UTF-8
-        text = json.dumps(value, indent=indent)
+    text = json.dumps(value, indent=indent, ensure_ascii="utf" not in (sys.stdout.encoding or "utf").lower())
     print(_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text), flush=True)
 
 
@@ -49,11 +82,17 @@ def read_input(path: Path, what: str) -> str:
 
 
 def save_text(path: Path, text: str) -> None:
-    """Write a file the user asked for, atomically. Raises :class:`DataError` when that fails."""
+    """Write a file the user asked for, atomically; what is none, such as ``/dev/stdout`` and a link, is written and stays.
+
+    Raises :class:`DataError` when that fails.
+    """
     from fusesearch.core.storage import write_text
 
     try:
-        write_text(path, text)
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_text(text, encoding="utf-8")
+        else:
+            write_text(path, text)
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror or error}") from None
 

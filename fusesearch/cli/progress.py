@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from fusesearch.agents.recording import OnEvent
     from fusesearch.core.schema import Observation, ToolCall, Turn
+    from fusesearch.localizers.ranker.building import Progress
 
 
 @contextmanager
@@ -30,8 +31,10 @@ def progress(*, quiet: bool) -> Iterator[OnEvent]:
 
 
 @contextmanager
-def indexing(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+def indexing(*, quiet: bool) -> Iterator[Progress]:
     """Yield a listener for the files of an index, which loads what shows them once there are some to read."""
+    from fusesearch.localizers.ranker.building import Progress
+
     with ExitStack() as stack:
         shown: list[OnEvent] = []
 
@@ -40,7 +43,7 @@ def indexing(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
                 shown.append(stack.enter_context(progress(quiet=quiet)))
             shown[0]("index", {"done": done, "total": total})
 
-        yield on_progress
+        yield Progress(on_progress)
 
 
 class View:
@@ -55,7 +58,7 @@ class View:
         if kind == "turn" and payload["turn"].calls:
             self._status.update(f"turn {payload['number']}: {len(payload['turn'].calls)} calls are running")
         elif kind == "index":
-            self._status.update(f"first look at these files: {payload['done']} of {payload['total']}")
+            self._status.update(f"indexing: {payload['done']:,} of {payload['total']:,} files")
         elif kind == "observations":
             self._show(payload["number"], payload["turn"])
             self._status.update(f"turn {payload['number'] + 1}: the model is thinking")

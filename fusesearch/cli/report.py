@@ -17,12 +17,14 @@ from fusesearch.search.repository import Repository
 
 if TYPE_CHECKING:
     from fusesearch.core.schema import Context, Trajectory
+    from fusesearch.localizers.ranker.building import Progress
 
 
 LEAST_SHARE = 0.01
 LONGER = "llama-server: --ctx-size, llama-cpp-python: --n_ctx, vLLM: --max-model-len, Ollama: num_ctx"
 TOO_LITTLE = "too little to go on, nothing that the issue names is here: name an error, a function or a file"
 NO_CODE = "no code in this folder"
+SEARCH = "A search, not the answer to an issue: places that fit the words, best first, without a percentage."
 
 
 def raise_on_failure(trajectory: Trajectory) -> None:
@@ -43,8 +45,12 @@ class Report:
     related: list[Fields]
     cost: dict[str, Any]
     confidence: float | None = None
+    kind: str | None = None
+    """``search`` where the text was no issue."""
     empty: bool = False
     """Whether the ranker has no answer because the folder has no code."""
+    progress: Progress | None = None
+    """That of the ranker's index: what the answer could not take into account."""
 
     @classmethod
     def of(cls, trajectory: Trajectory, repository: Repository) -> Report:
@@ -57,7 +63,8 @@ class Report:
         """Report of the fields of an answer, without lines and signatures."""
         whole = located(answer, repository)
         empty = not whole["modify"] and cost["localizer"] == WITHOUT_MODEL and not has_code(repository)
-        return cls(whole["places"] or by_file(whole["modify"]), by_file(whole["related"]), cost, whole.get("confidence"), empty)
+        places = whole["places"] or by_file(whole["modify"])
+        return cls(places, by_file(whole["related"]), cost, whole.get("confidence"), answer.get("kind"), empty)
 
     def as_json(self) -> dict[str, Any]:
         """``schema``, ``outcome``, ``places``, ``related``, ``cost`` and, where it is known, ``confidence``.
@@ -65,7 +72,8 @@ class Report:
         ``outcome`` is ``answer``, ``no_code`` (in this folder), ``too_little`` (the issue names nothing that is here) or
         ``no_answer``. A place is a file: ``path`` and ``functions`` (``path``, ``function``, ``lines``, ``signature``), best
         first. Localizers that can tell add ``confidence`` (0 to 1: that a fix modifies it) and ``reasons`` to both, and
-        ``likely`` (enough to act on) to files.
+        ``likely`` (enough to act on) to files. ``kind`` is ``search`` where the text was no issue: then nothing has a confidence.
+        The ranker adds ``history`` (commits that counted, 0 if it is off) and, over MCP, ``unindexed`` while files are missing.
         """
         searched = self.cost["calls"] or self.cost["tokens_billed"]
         report: dict[str, Any] = {
@@ -75,20 +83,23 @@ class Report:
             "related": self.related,
             "cost": self.cost if searched else {name: self.cost[name] for name in ("localizer", "stop", "seconds")},
         }
-        if self.confidence is not None:
-            report["confidence"] = self.confidence
-        return report
+        for name in ("kind", "confidence"):
+            if getattr(self, name) is not None:
+                report[name] = getattr(self, name)
+        return report | (self.progress.fields() if self.progress else {})
 
     def as_text(self, seconds: float | None = None, screen: Screen = PLAIN) -> str:
         """Ranked locations, then related context, then one line of cost. ``seconds`` replace those of the search alone."""
         if self.places:
-            parts = [*wrapped(_heading(self.places), screen), "", *_by_file(self.places, screen)]
+            heading = SEARCH if self.kind == "search" else _heading(self.places)
+            parts = [*wrapped(heading, screen), "", *_by_file(self.places, screen)]
         else:
             why = NO_CODE if self.empty else TOO_LITTLE if self._says_little else ended(self.cost)
             parts = wrapped(f"No answer: {why}.", screen)
         if self.related:
             parts += ["", "Related context", "", *_by_file(self.related, screen)]
-        return "\n".join([*parts, "", _summary(self.cost, seconds)])
+        notes = self.progress.notes() if self.progress else []
+        return "\n".join([*parts, "", *notes, _summary(self.cost, seconds)])
 
     @property
     def _outcome(self) -> str:
@@ -162,6 +173,7 @@ def context_json(found: Context) -> dict[str, Any]:
     if not found.name:
         return fields
     kinds = {"definitions": "definition", "callers": "caller", "perhaps": "use", "callees": "callee", "tests": "test"}
+    kinds |= {"impact": "impact"} if found.run or any(one.kind == "impact" for one in found.excerpts) else {}
     del fields["excerpts"]
     return fields | {
         key: [{"path": one.path, "lines": one.lines, "function": one.function} for one in found.excerpts if one.kind == kind]

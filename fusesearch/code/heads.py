@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from fusesearch.core.text import printable
+
 MAX_HEADER = 12  # lines
 LINE_CHARS = 300
 _MARK = re.compile(r"@[\w.:]+|#?\[")
@@ -15,6 +17,13 @@ _DEF = re.compile(r"\s*(?:@\w+\s+)*(?:[a-z_]+(?:\[\w*\])?\s+){0,5}def\b")
 """Of Ruby, where nothing ends a head but its brackets, of Python and of Scala."""
 _MORE = re.compile(r"\s*\((?:implicit|using)\b|\s*:\s")
 """How a line of Scala goes on with a head."""
+
+
+def printable_lines(source: str) -> list[str]:
+    """Lines of a source without what could steer a terminal; long ones end with ``…``."""
+    lines = [line.removesuffix("\r") for line in source.removesuffix("\n").split("\n")] if source.removesuffix("\n") else []
+    cut = (line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]}…" for line in lines)
+    return [line if line.isprintable() else "\t".join(map(printable, line.split("\t"))) for line in cut]
 
 
 def signature(lines: Sequence[str], start: int, end: int) -> str:

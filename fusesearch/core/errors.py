@@ -84,6 +84,11 @@ class TrackingUnavailable(InfrastructureError):
     """The MLflow store or the Prefect server does not answer."""
 
 
+def one_line(error: BaseException) -> str:
+    """Kind and message of an error that was not raised on purpose, as one line of limited length."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+
+
 def first_fault(error: ValidationError) -> str:
     """Where the first fault of a value is, and what is wrong there: ``cells.0.name: Field required``."""
     fault = error.errors(include_url=False, include_input=False)[0]

@@ -182,14 +182,14 @@ class Location(Record):
 
 
 class Place(Record):
-    """A file with its best functions, each with its own probability, for people and coding agents.
+    """A file with its best functions, each with its own probability, for people and coding agents; without one in a search.
 
     ``likely``: this is the first file, and at least 85 in a hundred such files are right, so act on it.
     """
 
     path: str
-    confidence: float
-    likely: bool
+    confidence: float | None = Field(None, exclude_if=_absent)
+    likely: bool = False
     reasons: list[str] = Field(default_factory=list)
     functions: list[Location] = Field(default_factory=list)
 
@@ -199,9 +199,11 @@ class Answer(Record):
 
     ``confidence`` is the probability that the first file is right, from localizers that can tell. ``places`` is the same
     ranking by file, of the ranker when people ask: ``modify`` is the set with the highest expected F1, and what is scored.
-    The answer of a question has ``values``, the entries of its section, and ``text``, the whole section.
+    The answer of a question has ``values``, the entries of its section, and ``text``, the whole section. ``kind`` is ``search``
+    where the text was no issue: then ``modify`` has the files of ``places``, and nothing has a confidence.
     """
 
+    kind: Literal["search"] | None = Field(None, exclude_if=_absent)
     modify: list[Location] = Field(default_factory=list)
     related: list[Location] = Field(default_factory=list)
     places: list[Place] = Field(default_factory=list, exclude_if=_absent)
@@ -220,17 +222,17 @@ class Answer(Record):
         return list(dict.fromkeys(location.entity for location in self.modify if location.function))
 
 
-ExcerptKind = Literal["function", "definition", "callee", "caller", "use", "test", "outline"]
+ExcerptKind = Literal["function", "definition", "callee", "caller", "impact", "use", "test", "outline"]
 
 
 class Excerpt(Record):
     """Lines of a file that are worth reading for an issue or a name.
 
     ``kind`` says what they are: a ``function`` with its body, the ``definition`` of the name, the head of a function that one of
-    those calls (``callee``), the line of one that calls it (``caller``) or that has the name and may mean something else
-    (``use``), the line of a ``test``, or of the ``outline`` of a file: the head of a function that no other excerpt has.
-    ``lines`` are those of the whole function, ``shown`` those in ``text``, as inclusive ranges; heads stand on one line. ``of``
-    is the function that is called or calls, the name, or the path of the outline.
+    those calls (``callee``), the line of one that calls it (``caller``), that calls callers (``impact``), or that has the name
+    and may mean something else (``use``), the line of a ``test``, or of the ``outline`` of a file: the head of a function that no
+    other excerpt has. ``lines`` are those of the whole function, ``shown`` those in ``text``, as inclusive ranges; heads stand on
+    one line. ``of`` is the function that is called or calls, how many calls away it is, the name, or the path of the outline.
     """
 
     kind: ExcerptKind
@@ -247,11 +249,13 @@ class Excerpt(Record):
 class Context(Record):
     """The most useful reading for an issue or a ``name``, best first. None where the issue says too little to go on.
 
-    ``text`` is all of it, as people and models read it; its ``tokens`` are estimated and at most ``budget``.
+    ``text`` is all of it, as people and models read it; its ``tokens`` are estimated and at most ``budget``. ``run`` has the
+    files of tests that an impact concerns, the nearest first.
     """
 
     name: str = Field("", exclude_if=_absent)
     excerpts: list[Excerpt] = Field(default_factory=list)
+    run: list[str] = Field(default_factory=list, exclude_if=_absent)
     text: str = ""
     tokens: int = 0
     budget: int

@@ -21,7 +21,6 @@ from fusesearch.code.kinds import file_kind, is_code
 from fusesearch.core.config import Filter
 from fusesearch.core.digests import digest
 from fusesearch.core.errors import ConfigError, DataError, RepositoryError
-from fusesearch.core.examples import Examples
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.core.storage import instance_of, iter_rows
 from fusesearch.data.giveaways import leaks, links_fix, shows_fix
@@ -69,25 +68,27 @@ REQUIRED = {"malformed_row", "binary_text", "large_patch", "malformed_patch", "n
 
 ReadBlobs = Callable[[Instance], Reader]
 
+Dropped = list[tuple[str, str]]
+"""Ids of dropped pairs, and the rule that dropped each."""
+
 Truths = Mapping[str, Truth | str]
 """Truths known before, by :func:`truth_key`; in place of one that does not exist, the rule that the pair breaks."""
 
 
 def filter_table(
-    path: Path, rules: Filter, repos_dir: Path, drops: Counter[str], examples: Examples | None = None, known: Truths | None = None
+    path: Path, rules: Filter, repos_dir: Path, drops: Counter[str], dropped: Dropped, known: Truths | None = None
 ) -> Iterator[Instance]:
     """Yield the instances of a table of raw pairs and count the other pairs in ``drops``; see :func:`filter_pairs`.
 
     Raises :class:`ArtifactError` when the table cannot be read.
     """
-    kept = examples or Examples(RULES)
     check_skip(rules)
     contested = frozenset[str]()
     if "several_pulls" not in rules.skip:
         contested = contested_issues(iter_rows(path, ["repo", "provenance"]))
     with Repositories(repos_dir) as repositories:
-        pairs = _readable(iter_rows(path), drops, kept)
-        yield from filter_pairs(pairs, rules, repositories.reader, drops, contested, kept, known)
+        pairs = _readable(iter_rows(path), drops, dropped)
+        yield from filter_pairs(pairs, rules, repositories.reader, drops, contested, dropped, known)
 
 
 def filter_pairs(
@@ -96,13 +97,13 @@ def filter_pairs(
     read_blobs: ReadBlobs,
     drops: Counter[str],
     contested: frozenset[str] = frozenset(),
-    examples: Examples | None = None,
+    dropped: Dropped | None = None,
     known: Truths | None = None,
 ) -> Iterator[Instance]:
     """Yield the pairs that break no rule, with truth; count the others in ``drops`` by rule.
 
     ``read_blobs`` returns a reader of files at an instance's base commit; ``contested`` are issues that several pull
-    requests close; ``examples`` collects the first pairs of each rule; pairs whose truth is ``known`` are not read.
+    requests close; ``dropped`` takes their ids; pairs whose truth is ``known`` are not read.
     ``provenance["leaks"]`` of a kept pair says whether its issue names a modified ``file`` or ``function``. Bad rows are
     dropped and never raise; an unknown rule in ``rules.skip`` raises :class:`ConfigError`.
     """
@@ -113,10 +114,8 @@ def filter_pairs(
         broken = next((rule for rule in _broken(judged, read_blobs, seen, known or {}) if rule not in rules.skip), None)
         if broken:
             drops[broken] += 1
-            if examples:
-                examples.add(
-                    broken, pair.instance_id, {"repo": pair.repo}, {"issue": pair.problem_statement, "patch": pair.patch}
-                )
+            if dropped is not None:
+                dropped.append((pair.instance_id, broken))
             continue
         seen.add(judged)
         provenance = {**pair.provenance, "leaks": leaks(pair.problem_statement, judged.truth)}
@@ -145,13 +144,13 @@ def _mapping(value: Any) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _readable(rows: Iterable[Mapping[str, Any]], drops: Counter[str], examples: Examples) -> Iterator[Instance]:
+def _readable(rows: Iterable[Mapping[str, Any]], drops: Counter[str], dropped: Dropped) -> Iterator[Instance]:
     for row in rows:
         try:
             yield instance_of(row)
-        except DataError as error:
+        except DataError:
             drops["malformed_row"] += 1
-            examples.add("malformed_row", row.get("instance_id"), {}, {"what is wrong": str(error)})
+            dropped.append((str(row.get("instance_id")), "malformed_row"))
 
 
 def drop_table(drops: Counter[str]) -> dict[str, int]:

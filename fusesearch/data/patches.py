@@ -17,7 +17,7 @@ from fusesearch.search.git import LINK, SUBMODULE
 
 Kind = Literal["modified", "added", "deleted", "renamed", "copied"]
 
-_PREFIX_PAIRS = {"ab", "iw", "ci", "cw", "ow", "wi", "ic", "wc", "wo", "12"}
+_PREFIX_PAIRS = {"ab", "iw", "ci", "cw", "ow", "wi", "ic", "wc", "wo", "12", "ba"}  # ba: git diff -R
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 _NULL = "/dev/null"
 _COMBINED = re.compile(r"diff --(?:cc|combined) |@@@+ -")

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from fusesearch.core.config import Split
+from fusesearch.core.dropped import read_dropped
 from fusesearch.core.errors import ConfigError
-from fusesearch.core.examples import read_dropped
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import iter_instances, iter_rows
 from fusesearch.data.contamination import CONTAMINATION, HeldOut

@@ -24,13 +24,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fusesearch.code.sides import Side, both_sides
 from fusesearch.code.spans import FunctionSpan
 from fusesearch.core.schema import Truth
-from fusesearch.data.applying import Edit, Patched, Reader, apply_patch
+from fusesearch.data.applying import Edit, Patched, Reader, apply_patch, submodules_apart
 from fusesearch.data.patches import FileChange, parse_patch
 from fusesearch.search.git import Git
 
@@ -44,9 +44,10 @@ def truth_from_patch(patch: str, read: Reader) -> Truth:
     return truth_from_changes(parse_patch(patch), read)
 
 
-def truth_from_changes(changes: Sequence[FileChange], read: Reader) -> Truth:
+def truth_from_changes(changes: Iterable[FileChange], read: Reader) -> Truth:
     """Like :func:`truth_from_patch`, for a parsed patch."""
-    truth = Truth(submodules=[change.new or change.old for change in changes if change.submodule])
+    changes = submodules_apart(changes, read)
+    truth = Truth(submodules=[name for change in changes if change.submodule for name in (change.old, change.new) if name])
     for file in apply_patch(changes, read):
         _add_file(truth, file)
     unique = {name: list(dict.fromkeys(value)) if isinstance(value, list) else value for name, value in truth}

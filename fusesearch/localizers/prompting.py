@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from fusesearch.agents.loop import CallRunner, calls_of, observe
+from fusesearch.agents.loop import CallRunner, observe, read_reply
 from fusesearch.agents.models.base import CHARS_PER_TOKEN, Completion, Message, Model, Sampling
 from fusesearch.agents.prompts import render_issue
 from fusesearch.agents.recording import Instructions, OnEvent, conclusion, new_trajectory, record
@@ -46,10 +46,8 @@ class Interview:
         messages += [*before, *([Message(role="user", content=prompt)] if prompt else [])]
         completion = await self.model.complete(messages, list(tools), self.sampling)
         number = len(self.trajectory.turns) + 1
-        turn = Turn(
-            text=completion.text, prompt=prompt, calls=calls_of(completion, number) if tools else [], usage=completion.usage,
-            extra=completion.extra,
-        )  # fmt: skip
+        text, calls = read_reply(completion, number, tools) if tools else (completion.text, [])
+        turn = Turn(text=text, prompt=prompt, calls=calls, usage=completion.usage, extra=completion.extra)
         self._last, self.trajectory.changes = completion, completion.changes
         self.trajectory.turns.append(turn)
         self._emit("turn", {"number": number, "turn": turn})

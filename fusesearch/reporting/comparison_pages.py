@@ -5,31 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fusesearch.core.schema import Score
 from fusesearch.evaluation.metrics import Metric
 from fusesearch.evaluation.quality import combined_f1
-from fusesearch.evaluation.results import CellResult
-from fusesearch.reporting.comparison import LEAST_INSTANCES, Comparison, PaperRow, System, heading
+from fusesearch.reporting.comparison import BEHAVIOUR, LEAST_INSTANCES, Comparison, PaperRow, System, heading
 from fusesearch.reporting.inputs import calls_by_index
 from fusesearch.reporting.page import Figure, Section
-from fusesearch.reporting.table import ABSENT, Row, Table, cell, difference_table, shown
-
-Link = Callable[[CellResult], str]
-"""The address of the page of a cell's episodes, or ""."""
+from fusesearch.reporting.table import ABSENT, Row, Table, cell, difference_table
 
 SHOWN_TURNS = 8
 
 
-def no_link(result: CellResult) -> str:
-    """A :data:`Link` to nothing."""
-    return ""
-
-
-def sections_of(comparison: Comparison, link: Link = no_link, figures: bool = True) -> list[Section]:
+def sections_of(comparison: Comparison, figures: bool = True) -> list[Section]:
     """The sections of one benchmark."""
     title = f"{comparison.benchmark}, protocol {comparison.protocol.name}"
-    parts = [Section(title, _notes(comparison), [main_table(comparison, link)], _scatters(comparison) if figures else [])]
-    behaviour = [behaviour_table(comparison, link), turns_table(comparison)]
+    parts = [Section(title, _notes(comparison), [main_table(comparison)], _scatters(comparison) if figures else [])]
+    behaviour = [behaviour_table(comparison), turns_table(comparison)]
     drawn = _profile(comparison) if figures else []
     parts.append(Section(f"{comparison.benchmark}: search, time and cost", [_BEHAVIOUR], behaviour, drawn))
     if comparison.tests:
@@ -41,11 +31,11 @@ def sections_of(comparison: Comparison, link: Link = no_link, figures: bool = Tr
     return parts
 
 
-def main_table(comparison: Comparison, link: Link = no_link) -> Table:
+def main_table(comparison: Comparison) -> Table:
     """Our systems with intervals and errored episodes, then the paper's rows as printed."""
     columns = comparison.quality
     header = ["System", "Model", *(column.heading for column in columns), "Instances", "Episodes", "Errored"]
-    rows = _rows(comparison, columns, lambda row: (row.instances, len(row.scores), row.errored), link)
+    rows = _rows(comparison, columns, lambda row: (row.instances, len(row.scores), row.errored))
     rows += [_paper(row, columns) for row in comparison.paper]
     sources = ", ".join(dict.fromkeys(row.source for row in comparison.paper))
     beside = f", beside {sources}" if sources else ""
@@ -60,20 +50,17 @@ def quality_table(comparison: Comparison) -> Table:
     return Table(f"{comparison.benchmark} under the protocol {comparison.protocol.name}", header, rows)
 
 
-def behaviour_table(comparison: Comparison, link: Link = no_link) -> Table:
-    """e under both scopes, redundant and failed calls, time, tokens and cost."""
-    header = ["System", "Model", *(of.heading for of in comparison.behaviour), "Errored"]
-    rows = _rows(comparison, comparison.behaviour, lambda row: (row.errored,), link)
+def behaviour_table(comparison: Comparison) -> Table:
+    """e under both scopes, redundant and failed calls, time and tokens."""
+    header = ["System", "Model", *(of.heading for of in BEHAVIOUR), "Errored"]
+    rows = _rows(comparison, BEHAVIOUR, lambda row: (row.errored,))
     return Table("How systems search, and what it costs", header, rows)
 
 
-def _rows(
-    comparison: Comparison, columns: Sequence[Metric], counts: Callable[[System], Sequence[int]], link: Link = no_link
-) -> list[Row]:
+def _rows(comparison: Comparison, columns: Sequence[Metric], counts: Callable[[System], Sequence[int]]) -> list[Row]:
     """A row per system: its figures in ``columns``, then its counts."""
     return [
-        Row([*_who(row), *(cell(comparison.summary[row.name][of.key], of) for of in columns), *map(str, counts(row))],
-            link=link(row.result))
+        Row([*_who(row), *(cell(comparison.summary[row.name][of.key], of) for of in columns), *map(str, counts(row))])
         for row in comparison.systems
     ]  # fmt: skip
 
@@ -87,21 +74,6 @@ def turns_table(comparison: Comparison) -> Table:
         for system, of in zip(comparison.systems, found, strict=True)
     ]
     return Table("Calls by turn (episodes)", ["System", "Model", *(f"Turn {n}" for n in turns)], rows)
-
-
-def episodes_table(result: CellResult, scores: Sequence[Score], page: Callable[[Score], str]) -> Table:
-    """Every episode of a cell with its figures; ``page`` gives the address of its page."""
-    names = (
-        "file_f1", "function_f1", "f1", "efficiency", "turns", "calls", "seconds", "tokens_context", "tokens_billed",
-    )  # fmt: skip
-    rows = [
-        Row(
-            [score.instance_id, str(score.run + 1), *(shown(getattr(score, name), 3) for name in names), score.error or ""],
-            link=page(score),
-        )
-        for score in scores
-    ]
-    return Table(f"Episodes of {result.cell.name}", ["Instance", "Run", *names, "Error"], rows)
 
 
 def _notes(comparison: Comparison) -> list[str]:

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fusesearch.core.errors import ArtifactError, DataError
+from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Score, Trajectory
 from fusesearch.core.storage import read_csv, read_json, read_jsonl
 from fusesearch.evaluation.costs import calls_by_turn
 from fusesearch.evaluation.results import TRAJECTORIES
 from fusesearch.reporting.curves import read_curve
-from fusesearch.reporting.episodes.cases import Study, read_study
 from fusesearch.reporting.table import ARMS
-
-CASE_ARMS = 5
-"""Most arms of the cases, which bounds their number and that of their pages."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +52,6 @@ class Inputs:
     mined: dict[str, Any] = field(default_factory=dict)
     drops: dict[str, dict[str, Any]] = field(default_factory=dict)
     plane: list[Candidate] = field(default_factory=list)
-    study: Study = field(default_factory=Study)
 
 
 def read_inputs(sources: Sources) -> Inputs:
@@ -75,7 +68,6 @@ def read_inputs(sources: Sources) -> Inputs:
         mined=read_json(sources.mined) if sources.mined.exists() else {},
         drops={stage: _drops(stage, path) for stage, path in sources.drops.items() if path.exists()},
         plane=_plane(sources.plane),
-        study=_study(sources.cells, by_arm(scores)),
     )
 
 
@@ -111,15 +103,6 @@ def _drops(stage: str, path: Path) -> dict[str, Any]:
 def _profile(path: Path) -> list[dict[str, float]]:
     episodes = read_jsonl(path, Trajectory) if path.exists() else ()
     return calls_by_index(calls_by_turn(episode) for episode in episodes if episode.error is None)
-
-
-def _study(cells: Path, arms: Mapping[str, list[Score]]) -> Study:
-    """The cases of the first arms whose episodes are there; none where those have no instance in common."""
-    there = {arm: path for arm in arms if (path := cells / arm / TRAJECTORIES).exists()}
-    episodes = dict(islice(there.items(), CASE_ARMS))
-    with suppress(DataError):
-        return read_study({arm: arms[arm] for arm in episodes}, episodes)
-    return Study()
 
 
 def _plane(path: Path) -> list[Candidate]:

@@ -16,13 +16,11 @@ from fusesearch.core.storage import write_csv, write_json, write_text
 from fusesearch.core.text import safe_name
 from fusesearch.evaluation.metrics import METRICS, aggregate
 from fusesearch.evaluation.statistics import Difference, Measured, compare, measure
-from fusesearch.reporting import charts
-from fusesearch.reporting.curves import CURVES, validation_chart, validation_table
-from fusesearch.reporting.curves import TEXT as VALIDATION
-from fusesearch.reporting.episodes import cases
+from fusesearch.reporting import cases, charts
+from fusesearch.reporting.curves import CURVES
 from fusesearch.reporting.inputs import Inputs, by_arm
 from fusesearch.reporting.page import Page, Section
-from fusesearch.reporting.table import ABSENT, ARMS, Row, Table, cell, difference_table, pair_name, records_table
+from fusesearch.reporting.table import ARMS, Row, Table, cell, difference_table, pair_name, records_table
 
 COMPARISONS = (("sft", "base"), ("sft+rl", "sft"), ("sft", "lexical"), ("sft+rl", "lexical"))
 """Pairs (first, second) with a reported difference first - second."""
@@ -34,7 +32,6 @@ REPORTED = (
 IN_FULL = ("f1_micro", "file_macro_f1", "function_macro_f1", "f1_macro", "reward", "efficiency_call", "tokens_context")
 COMPARED = ("f1_macro", "reward", "file_micro_f1", "function_micro_f1", "efficiency", "efficiency_call", "calls_per_turn")
 DRAWN = ("f1_macro", "reward")
-RANKED = ("recall_at_1", "recall_at_3", "recall_at_5", "map", "mrr", "ndcg_at_5")
 STAR_NOTE = (
     "A star marks p below 0.05 after Holm's correction over the comparisons of one column. An arm is one training, so the test "
     "is over instances: it compares these checkpoints, not two ways to train."
@@ -46,9 +43,8 @@ Summary = dict[str, dict[str, Measured | None]]
 
 
 def write_report(inputs: Inputs, params: Params, out: Path, provenance: Sequence[tuple[str, str]] = ()) -> Path:
-    """Write ``report.md``, ``report.html`` (needs no other file, and links to the pages in ``cases``), ``plots/*.svg``,
-    ``metrics.json`` (flat) and the CSV files that ``dvc plots`` reads. ``provenance`` names the sources. Returns the path of
-    the Markdown page.
+    """Write ``report.md``, ``report.html`` (needs no other file), ``plots/*.svg``, ``metrics.json`` (flat) and the CSV files
+    that ``dvc plots`` reads. ``provenance`` names the sources. Returns the path of the Markdown page.
     """
     arms = by_arm(inputs.scores)
     summary = summarize(arms)
@@ -57,8 +53,6 @@ def write_report(inputs: Inputs, params: Params, out: Path, provenance: Sequence
     page.write_figures(out)
     for suffix in ("md", "html"):
         write_text(out / f"report.{suffix}", page.render(suffix))
-    for name, text in cases.pages(inputs.study).items():
-        write_text(out / "cases" / name, text)
     write_json(out / "metrics.json", flat_metrics(summary, differences, arms))
     write_csv(out / "table2.csv", table_records(summary))
     write_csv(out / "differences.csv", [row.model_dump(include=set(DIFFERENCE_COLUMNS)) for row in differences])
@@ -80,7 +74,7 @@ def page_of(
         _results(inputs, by_arm(inputs.scores), summary, params),
         _differences(differences),
         _behaviour(inputs),
-        cases.section(inputs.study, "cases/"),
+        cases.section(by_arm(inputs.scores)),
         _training(inputs),
         _data(inputs, params),
     ]
@@ -148,19 +142,6 @@ def full_table(summary: Summary, arms: Mapping[str, Sequence[Score]]) -> Table:
     return Table("Our arms in full", ["Arm", *(of.heading for of in columns), "Instances", "Episodes", "Errored"], rows)
 
 
-def ranked_table(arms: Mapping[str, Sequence[Score]]) -> Table:
-    """Precision, recall and the ranked metrics of both levels, without intervals."""
-    keys = [*(f"{average}_{name}" for average in ("micro", "macro") for name in ("precision", "recall")), *RANKED]
-    rows = []
-    for arm, scores in arms.items():
-        found = aggregate(scores)
-        for level in ("file", "function"):
-            values = [found[f"{level}_{key}"] for key in keys]
-            rows.append(Row([label(arm), level, *(ABSENT if value is None else f"{100 * value:.1f}" for value in values)]))
-    header = ["Arm", "Level", "P pooled", "R pooled", "P mean", "R mean", *(key.replace("_at_", "@") for key in RANKED)]
-    return Table("Precision, recall and ranked metrics (%)", header, rows)
-
-
 def differences_table(differences: Sequence[Difference]) -> Table:
     """One row per pair of arms, one column per metric."""
     return difference_table("Paired differences between arms", differences, [METRICS[key] for key in COMPARED], ARMS)
@@ -226,9 +207,10 @@ def _results(inputs: Inputs, arms: Mapping[str, Sequence[Score]], summary: Summa
         "Brackets are 95% intervals over instances; the runs of an instance are averaged first. "
         "Pooled figures sum counts over episodes, as the paper's tables do; means are over episodes. Episodes the infrastructure "
         "broke have no score and are counted as errored. Seconds are wall time under concurrency. The paper's time and tokens "
-        "are as it prints them; tokens are over all requests.",
+        "are as it prints them; tokens are over all requests. `fusesearch compare artifacts/evaluate --protocol tooltrain` has "
+        "the ranked metrics.",
     ]
-    return Section("Results", text, [stages_table(summary, inputs.paper), full_table(summary, arms), ranked_table(arms)])
+    return Section("Results", text, [stages_table(summary, inputs.paper), full_table(summary, arms)])
 
 
 def _differences(rows: Sequence[Difference]) -> Section:
@@ -258,17 +240,15 @@ def _behaviour(inputs: Inputs) -> Section:
 def _training(inputs: Inputs) -> Section:
     grpo = [(CURVES[key], _points(inputs.grpo, key)) for key in CURVES if key != "loss"]
     loss = [(CURVES["loss"], _points({"sft": inputs.sft}, "loss"))]
-    checked = validation_table(inputs.grpo, ARMS)
     drawn = (
         ("grpo", "GRPO: thin lines are steps, bold lines a moving mean", charts.panels(grpo, "GRPO step", [*inputs.grpo], ARMS)),
-        ("validation", "Held-out prompts: differences to step 0", checked and validation_chart(inputs.grpo, ARMS)),
         (
             "sft_loss", "SFT loss: the thin line is steps, the bold one a moving mean",
             charts.panels(loss, "SFT step", ["sft"], ARMS),
         ),
     )  # fmt: skip
     figures = [figure for row in drawn for figure in charts.figure(*row)]
-    return Section("Training", [VALIDATION] if checked else [], [checked] if checked else [], figures)
+    return Section("Training", figures=figures)
 
 
 def _points(curves: Mapping[str, Sequence[Mapping[str, float]]], key: str) -> list[dict[str, Any]]:

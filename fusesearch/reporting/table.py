@@ -21,11 +21,10 @@ ARMS = {"base": "base", "rl": "RL without SFT", "sft": "SFT", "sft+rl": "SFT + R
 
 @dataclass(frozen=True)
 class Row:
-    """A printed row. ``kind`` is ``ours`` or ``paper``; ``link`` is the target of its first cell, if any."""
+    """A printed row. ``kind`` is ``ours`` or ``paper``."""
 
     cells: list[str]
     kind: str = "ours"
-    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def records_table(caption: str, records: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def turned(table: Table) -> Table:
-    """The table with its columns as rows; the first line names the rows, and the links are lost."""
+    """The table with its columns as rows; the first line names the rows."""
     columns = zip(table.header, *(row.cells for row in table.rows), strict=True)
     (first, *header), *rows = ([str(text) for text in column] for column in columns)
     return Table(table.caption, [first, *header], [Row(list(cells)) for cells in rows])

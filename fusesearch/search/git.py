@@ -179,7 +179,7 @@ class Git:
         stdout = self._ask(name)
         header = stdout.readline()
         if not header:
-            raise self._failure()
+            raise self._failure(name)
         match = _HEADER.fullmatch(header)
         if not match:
             return None
@@ -227,18 +227,28 @@ class Git:
                     stream.close()
 
     def _damaged(self, name: str) -> RepositoryError:
+        if self._is_partial():
+            return RepositoryError(
+                f"{self.git_dir}: this partial clone lacks {name[:200]}: `git show {name[:200]}` there fetches it"
+            )
         return RepositoryError(
             f"{self.git_dir}: the object of {name[:200]} is missing or damaged: "
             "`git fsck` there shows which ones; clone the repository again, completely"
         )
 
-    def _failure(self) -> RepositoryError:
-        """The error for a git that ended, with what it wrote to stderr."""
+    def _is_partial(self) -> bool:
+        command = git_command(self.git_dir, "config", "--get-regexp", r"\.(promisor|partialclonefilter)$")
+        return subprocess.run(command, env=reading_environment(), capture_output=True, check=False).returncode == 0
+
+    def _failure(self, name: str = "") -> RepositoryError:
+        """The error for a git that ended over the object ``name``, with what it wrote to stderr."""
         if self._process is not None:
             self._process.wait()
         self._stop()
         self._errors.seek(0)
         reason = one_line(self._errors.read()) or "git ended without a message"
+        if name and self._is_partial():
+            return self._damaged(name)
         return RepositoryError(
             f"{self.git_dir}: cannot be read as a git repository ({reason}); if it is one, `git fsck` there shows what is damaged"
         )

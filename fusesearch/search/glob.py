@@ -41,7 +41,7 @@ class Glob(Tool):
         if not place.is_dir():
             raise ToolError(f"glob: {clipped(repository.virtual(place))} is not a folder; give one as path, or use read_file")
         flags = ["--files", "--null"]
-        found, complete = searches.matches(flags, searches.PATHS, self.pattern, place, repository, search)
+        found, complete, unread = searches.matches(flags, searches.PATHS, self.pattern, place, repository, search)
         rows = [Hit(virtual_path(path), path) for path, _ in found]
         if not rows and "[" in self.pattern:
             with suppress(ToolError, OutsideRootError):
@@ -49,5 +49,5 @@ class Glob(Tool):
                 if (repository.root / path).is_dir():
                     return Glob("*", repository.virtual(repository.resolve(path))).run(repository, limits, search)
         if not rows:
-            return searches.nothing("No files match", place, self.pattern, repository, complete)
-        return listing(rows, limits.glob_paths, limits.output_chars, "paths; narrow the pattern or path", complete)
+            return searches.nothing("No files match", place, self.pattern, repository, complete, unread)
+        return listing(rows, limits.glob_paths, limits.output_chars, "paths; narrow the pattern or path", complete, unread)

@@ -52,16 +52,19 @@ class Grep(Tool):
         flags = [*self._mode_flags(limits, context), f"--regexp={self.pattern}"]
         try:
             lines = ["--crlf"] if "$" in self.pattern else []  # without it, `$` does not match before CR LF
-            found, complete = searches.matches([*lines, *flags], records, self.glob, place, repository, search)
+            found, complete, unread = searches.matches([*lines, *flags], records, self.glob, place, repository, search)
         except ToolError as error:
             if _CR not in str(error):
                 raise
-            found, complete = searches.matches(flags, records, self.glob, place, repository, search)
+            found, complete, unread = searches.matches(flags, records, self.glob, place, repository, search)
         rows = [hit for path, some in found for hit in self._rows(path, some, limits.line_chars, context)]
         if not rows:
-            return searches.nothing(f"No matches for {clipped(self.pattern, 60)} in", place, self.glob, repository, complete)
+            return searches.nothing(
+                f"No matches for {clipped(self.pattern, 60)} in", place, self.glob, repository, complete, unread
+            )
         hint = f"{'lines' if self.output_mode == 'content' else 'files'}; narrow the pattern, path or glob"
-        return listing(rows, limits.grep_lines, limits.output_chars, hint, complete, self._line_ends(found, repository))
+        notice = "\n".join(filter(None, [self._line_ends(found, repository), unread]))
+        return listing(rows, limits.grep_lines, limits.output_chars, hint, complete, notice)
 
     def _line_ends(self, found: list[searches.Match], repository: Repository) -> str:
         """What models should know about the ends of the lines shown."""

@@ -7,6 +7,7 @@ that changes in between cannot lead outside either.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
@@ -69,7 +70,13 @@ class Repository:
             raise self.outside(virtual)
         if any(part.lower() == ".git" for part in real.relative_to(self.root).parts):
             raise ToolError(f"{clipped(virtual)}: the folder .git cannot be searched or read")
-        if not os.path.lexists(real) or real.is_symlink():
+        try:
+            missing = stat.S_ISLNK(os.lstat(real).st_mode)
+        except OSError as error:
+            if error.errno == errno.EACCES:
+                raise ToolError(f"{clipped(virtual)} cannot be read: {error.strerror}") from None
+            missing = True
+        if missing:
             close = self._close_names(relative)
             raise ToolError(f"no such file or folder: {clipped(virtual)}{f'; close: {close}' if close else ''}")
         return real

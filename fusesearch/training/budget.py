@@ -44,11 +44,6 @@ def state_bytes(model: Architecture, ranks: int = 1, reference: int = 0, lora: i
     return (SERVED * model.parameters + TRAINED * lora * model.layers * widths) / ranks
 
 
-def loading_bytes(model: Architecture, lora: int = 0, reference: bool = False) -> float:
-    """Memory of the host that the first rank takes until weights are shared out: float32, or bfloat16 where adapters train."""
-    return model.parameters * (SERVED if lora else REFERENCE * (1 + reference))
-
-
 def activation_bytes(model: Architecture, tokens: int) -> float:
     """Inputs of all layers and one layer recomputed, for ``tokens`` in a forward and backward pass."""
     width = 8 * model.hidden + 4 * model.heads * model.head_size + 5 * model.active * model.feed_forward

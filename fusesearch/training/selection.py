@@ -15,7 +15,6 @@ from typing import Any
 from fusesearch.agents.conversation import as_text, reads_back
 from fusesearch.core.config import Select
 from fusesearch.core.errors import DataError
-from fusesearch.core.examples import Examples
 from fusesearch.core.schema import Score, Trajectory, Truth
 from fusesearch.evaluation.metrics import Scope, efficiency_of, quality_of, score_trajectory
 
@@ -90,29 +89,6 @@ def plane(judged: Iterable[Judged]) -> list[dict[str, Any]]:
         for row in judged
         if row.score.error is None
     ]
-
-
-def examples(judged: Iterable[Judged]) -> Examples:
-    """The first candidates of each reason: their figures, their issue, and their answer or error."""
-    found = Examples(REASONS)
-    for row in judged:
-        if row.reason is not None and found.wants(row.reason):
-            answer = row.trajectory.answer
-            entities = "\n".join(location.entity for location in answer.modify) if answer else ""
-            texts = {"issue": row.trajectory.issue, "answer": row.trajectory.error or entities}
-            found.add(row.reason, row.trajectory.instance_id, _facts(row), texts)
-    return found
-
-
-def _facts(row: Judged) -> dict[str, Any]:
-    score, trajectory = row.score, row.trajectory
-    return {
-        "repo": trajectory.repo,
-        "f1": _rounded(quality_of(score)),
-        "efficiency": _rounded(score.efficiency),
-        "calls": score.calls,
-        "guidance": trajectory.guidance,
-    }
 
 
 def _reason(trajectory: Trajectory, score: Score, rules: Select, scope: Scope) -> str | None:

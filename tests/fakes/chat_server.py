@@ -12,9 +12,9 @@ CHAT = [Message(role="system", content="Locate."), Message(role="user", content=
 SAMPLING = Sampling(temperature=0.5, top_p=0.9, max_new_tokens=8192, seed=3)
 
 
-async def ask(server, messages=CHAT, tools=TOOLS, times=1, **options):
+async def ask(server, messages=CHAT, tools=TOOLS, times=1, url=None, **options):
     """The last reply of a model that asks the server so often; nobody looks whether the server shows the tools."""
-    model = OpenAICompatibleModel("m", server.url, **{"retries": 3, "backoff_seconds": 0.01, **options})
+    model = OpenAICompatibleModel("m", url or server.url, **{"retries": 3, "backoff_seconds": 0.01, **options})
     model.dialect.shows = True
     try:
         for _ in range(times):
@@ -34,6 +34,7 @@ class ChatServer(LocalServer):
         self.replies = replies
         self.models = []
         self.requests = []
+        self.paths = []
         self.headers = []
         self.times = []
         endpoint = self
@@ -42,6 +43,7 @@ class ChatServer(LocalServer):
             def do_POST(self):
                 endpoint.times.append(time.monotonic())
                 endpoint.requests.append(self.asked())
+                endpoint.paths.append(self.path)
                 endpoint.headers.append({name.lower(): value for name, value in self.headers.items()})
                 index = min(len(endpoint.requests), len(endpoint.replies)) - 1
                 reply = endpoint.replies[index]

@@ -7,13 +7,12 @@ from unittest.mock import patch
 import yaml
 
 from fusesearch.core.config import Params, Select
-from fusesearch.core.examples import Examples
 from fusesearch.core.schema import Answer, Instance, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn
 from fusesearch.core.storage import write_csv, write_instances, write_json, write_jsonl, write_text
 from fusesearch.data.contamination import CONTAMINATION
 from fusesearch.data.filtering import RULES
 from fusesearch.evaluation.metrics import score_trajectory
-from fusesearch.training.selection import drop_table, examples, plane, select
+from fusesearch.training.selection import drop_table, plane, select
 from tasks.experiments.outcome import ArmRun
 from tasks.experiments.results import write_results
 from tasks.experiments.spec import load_experiment
@@ -101,11 +100,7 @@ def _data(root: Path) -> None:
     judged = select(candidates, {row.instance_id: TRUTH for row in instances}, Select(min_f1=0.5, min_efficiency=0.5))
     write_json(root / MAIN["select.drops"], drop_table(judged))
     write_csv(root / MAIN["select.plane"], plane(judged))
-    examples(judged).write(root / MAIN["select.examples"])
     write_json(root / MAIN["filter.drops"], {**dict.fromkeys(RULES, 0), "short_issue": 3})
-    dropped = Examples(RULES)
-    dropped.add("short_issue", "own__repo-77", {"repo": "own/repo"}, {"issue": HOSTILE, "patch": "--- a/x.py"})
-    dropped.write(root / MAIN["filter.examples"])
     table = {"repositories": [{"repo": HOSTILE, "kept": 4}], "dropped": {"no effect": 3}, "skipped": {}}
     write_json(root / MAIN["mine.table"], table)
     dropped_by_split = {f"dropped_{reason}": 2 * (reason == "same_issue") for reason in CONTAMINATION}
@@ -121,7 +116,9 @@ def _data(root: Path) -> None:
 
 
 def _curves(root: Path) -> None:
-    rows = [{"step": step, "reward": step / 40, "f1": step / 50, "kl": 0.01 * step, "errored": 0.0} for step in range(40)]
+    rows = [
+        {"step": step, "reward": step / 40, "validation/f1": step / 50, "kl": 0.01 * step, "errored": 0.0} for step in range(40)
+    ]
     write_csv(root / MAIN["grpo.curve"], rows)
     write_csv(root / MAIN["sft.curve"], [{"step": step, "loss": 3 - step / 50} for step in range(40)])
 

@@ -1,11 +1,11 @@
-"""Chat templates of others' models: whether they show tools, whether their calls can be read from text, and what they rewrite."""
+"""Chat templates of others' models: whether they show tools, and what they rewrite."""
 
 from pathlib import Path
 
 import pytest
 
 from fusesearch.agents.models.base import Message
-from fusesearch.agents.models.chat import prompt_ids, unreadable_calls
+from fusesearch.agents.models.chat import prompt_ids
 from fusesearch.agents.parsing import format_calls
 from fusesearch.core.errors import ArtifactError, DataError
 from fusesearch.training.nano import student
@@ -14,12 +14,8 @@ from tests.fakes.replayed import replayed
 TOOLS = [
     {"type": "function", "function": {"name": "grep", "description": "", "parameters": {"type": "object", "properties": {}}}}
 ]
-TURN = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}CALLS<|im_end|>{% endfor %}"
+TURN = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>{% endfor %}"
 SHOWN = "{% if tools %}{{ tools | tojson }}{% endif %}" + TURN
-
-
-def calls(form):
-    return SHOWN.replace("CALLS", "{% for c in m.tool_calls or [] %}" + form + "{% endfor %}")
 
 
 @pytest.fixture
@@ -29,38 +25,13 @@ def tokenizer():
     return made
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        '\n<tool_call>\n{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>',
-        '<tool_call>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments.strip() }}}</tool_call>',
-        "",
-    ],
-)
-def test_calls_that_can_be_read_and_templates_without_any(tokenizer, form):
-    tokenizer.chat_template = calls(form)
-    assert unreadable_calls(tokenizer) == ""
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        "<|tool_calls_section_begin|>{{ c.id }}<|tool_call_argument_begin|>{{ c.function.arguments }}<|tool_calls_section_end|>",
-        "[TOOL_CALLS]{{ c.function.name }}[ARGS]{{ c.function.arguments | tojson }}",
-    ],
-)
-def test_calls_in_another_form_are_shown(tokenizer, form):
-    tokenizer.chat_template = calls(form)
-    assert "probe" in unreadable_calls(tokenizer)
-
-
 def test_a_template_that_leaves_the_tools_out_is_refused(tokenizer):
-    tokenizer.chat_template = TURN.replace("CALLS", "")
+    tokenizer.chat_template = TURN
     asked = [Message(role="system", content="s"), Message(role="user", content="u")]
     assert prompt_ids(tokenizer, asked, [])
     with pytest.raises(ArtifactError, match=r"some/model shows no tools.*agent\.prompt"):
         prompt_ids(tokenizer, asked, TOOLS)
-    tokenizer.chat_template = calls("")
+    tokenizer.chat_template = SHOWN
     assert prompt_ids(tokenizer, asked, TOOLS)
 
 

@@ -2,10 +2,8 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
-from click.testing import Result
 from typer.testing import CliRunner
 
 from fusesearch.core.schema import Trajectory
@@ -15,19 +13,19 @@ AGENT = {"prompt": "nano", "max_turns": 3, "max_new_tokens": 16, "max_context_to
 
 
 @pytest.fixture(scope="module")
-def checkpoint(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoint(base, tmp_path_factory):
     path = shutil.copytree(base, tmp_path_factory.mktemp("limited") / "checkpoint")
     (path / "fusesearch.json").write_text(json.dumps({"tools": {"grep_lines": 5}, "agent": AGENT}))
     return path
 
 
-def localize(checkpoint: Path, folder: Path, *options: str) -> Result:
+def localize(checkpoint, folder, *options):
     (folder / "code.py").write_text("def prime(n):\n    return n + 1\n")
     given = ["--repo", str(folder), "--issue", "prime(2) gives 3", "--checkpoint", str(checkpoint)]
     return CliRunner().invoke(app, ["localize", *given, *options])
 
 
-def test_a_checkpoint_searches_under_the_limits_saved_beside_it(checkpoint: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_searches_under_the_limits_saved_beside_it(checkpoint, tmp_path):
     done = localize(checkpoint, tmp_path, "--format", "json", "--save", str(tmp_path / "t.json"))
     assert done.exit_code in (0, 3), done.output
     assert done.stderr == ""
@@ -38,7 +36,7 @@ def test_a_checkpoint_searches_under_the_limits_saved_beside_it(checkpoint: Path
     assert all(turn.tokens is not None for turn in saved.turns)
 
 
-def test_a_damaged_checkpoint_is_one_line(checkpoint: Path, tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_one_line(checkpoint, tmp_path):
     damaged = tmp_path / "damaged"
     damaged.mkdir()
     for file in checkpoint.iterdir():

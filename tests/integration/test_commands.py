@@ -5,7 +5,21 @@ import sys
 
 import pytest
 
-HEAVY = {"pydantic", "yaml", "openai", "torch", "transformers", "trl", "prefect", "mlflow", "dvc", "polars", "numpy", "httpx"}
+HEAVY = {
+    "pydantic",
+    "yaml",
+    "ruamel.yaml",
+    "openai",
+    "torch",
+    "transformers",
+    "trl",
+    "prefect",
+    "mlflow",
+    "dvc",
+    "polars",
+    "numpy",
+    "httpx",
+}
 UNUSED = {
     "fusesearch.agents.loop", "fusesearch.code.parsing", "fusesearch.core.config.params", "fusesearch.core.schema",
     "fusesearch.localizers.searcher", "fusesearch.agents.models.base", "tree_sitter", "torch", "numpy", "httpx2", "mcp",
@@ -62,6 +76,48 @@ def test_a_failure_is_one_line_and_so_is_an_output_that_cannot_be_written(folder
             stderr=subprocess.PIPE,
         )  # fmt: skip
     assert (done.returncode, done.stderr.startswith("fusesearch: "), len(done.stderr.splitlines())) == (1, True, 1)
+
+
+GLOB = 'tool glob --repo . --args \'{"pattern": "*"}\''
+
+
+@pytest.mark.parametrize("command", ["localize 'perimeter gives 6'", "localize perimeter --format json", GLOB, "--help"])
+@pytest.mark.parametrize("stdout", [">/dev/full", ">&-", "| sh -c 'exec <&-; sleep 1'"])
+def test_a_stdout_that_is_full_or_closed_is_one_line(folder, command, stdout):
+    shell = f"({sys.executable} -P -m fusesearch {command}; echo $? >&2) {stdout}"
+    done = subprocess.run(["bash", "-c", shell], cwd=folder, capture_output=True, text=True, timeout=100, check=False)
+    *lines, code = done.stderr.splitlines()
+    assert code == "1"
+    assert [line.startswith("fusesearch: ") for line in lines] == [True] * (
+        command != "--help" or "|" not in stdout
+    )  # rich ends so
+
+
+@pytest.mark.parametrize("streams", [">/dev/full", ">&- <&-", "< /bin/sh"])
+def test_a_hint_never_fails(streams):
+    shell = f"echo {{}} | {sys.executable} -P -m fusesearch hint {streams}"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, timeout=100, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("command", ["localize", "context"])
+def test_what_a_code_page_lacks_is_an_escape(tmp_path, monkeypatch, command):
+    (tmp_path / "日本.py").write_text("def goukei():\n    return 1\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
+    done = started("fusesearch.cli.main()", command, "--repo", tmp_path, "goukei returns 1")
+    assert (done.returncode, "\\u65e5\\u672c.py" in done.stdout) == (0, True), done.stderr
+
+
+def test_an_error_of_any_kind_is_one_line_and_shows_where_it_arose_if_asked(folder, monkeypatch):
+    code = (
+        "import fusesearch.search.repository as it\ndef broken(*_):\n    raise KeyError('a\\nb')\n"
+        "it.Repository = broken\nfusesearch.cli.main()"
+    )
+    done = started(code, "localize", "x", "--repo", folder)
+    line = "fusesearch: KeyError: 'a\\nb' (unexpected: set FUSESEARCH_TRACEBACK=1 to see where)\n"
+    assert (done.returncode, done.stderr) == (1, line)
+    monkeypatch.setenv("FUSESEARCH_TRACEBACK", "1")
+    assert "in broken" in started(code, "localize", "x", "--repo", folder).stderr
 
 
 def test_where_nothing_can_be_written_the_error_is_a_line(folder, monkeypatch):

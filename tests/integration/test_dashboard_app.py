@@ -94,8 +94,6 @@ def test_the_app_opens_with_the_report_and_hostile_text_as_text(project, monkeyp
     assert not page.warning
     assert frames(page) == [read_text(project / MAIN["report.html"])]
     assert ["mined pairs", "pairs and instances", "40"] in cells(page)
-    assert "short_issue (1 shown)" in [re.sub(r"\\", "", fold.label) for fold in page.expander]
-    assert any("<script>document.title" in block.value for block in page.code)
     assert not [element for element in page.markdown if element.allow_html]
     assert not page.get("html")
 
@@ -112,10 +110,10 @@ def test_an_empty_project_says_what_is_missing(tmp_path):
 
 
 def test_a_damaged_artifact_is_named_and_the_rest_of_the_page_is_shown(copy):
-    write_text(copy / MAIN["select.examples"], '{"a": [\n')
+    write_text(copy / MAIN["select.metrics"], '{"a": [\n')
     write_text(copy / "experiments/reward/results.json", "{}")
     report, experiments = (opened(copy, name) for name in ("report", "experiments"))
-    assert MAIN["select.examples"].name in said(report)
+    assert str(MAIN["select.metrics"]) in said(report)
     assert report.table
     assert frames(report)
     rows = {row[0]: row for row in cells(experiments)}

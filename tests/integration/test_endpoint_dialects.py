@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fusesearch.agents.loop import run_episode
+from fusesearch.agents.loop import read_reply, run_episode
 from fusesearch.agents.models.base import Message, Sampling
 from fusesearch.agents.models.dialect import Refusal, refusal_in
 from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
@@ -316,11 +316,14 @@ async def test_a_name_that_servers_refuse_goes_back_in_another_form(chat_server)
     assert endpoint.requests[-1]["messages"][-1]["tool_calls"][0]["function"]["name"] == "my_tool__"
 
 
-async def test_calls_in_xml_are_calls_with_arguments_of_the_schemas_types(chat_server):
+async def test_calls_of_the_old_api_are_calls_and_those_in_the_text_have_arguments_of_the_schemas_types(chat_server):
+    old = await ask(chat_server(ok(None, function_call={"name": "grep", "arguments": '{"pattern": "12"}'})))
+    assert old.calls == [ToolCall(id="", name="grep", arguments={"pattern": "12"})]
     arguments = "<parameter=pattern>\n12\n</parameter>\n<parameter=limit>\n3\n</parameter>"
     reply = await ask(chat_server(ok(f"I look.\n<tool_call>\n<function=grep>\n{arguments}\n</function>\n</tool_call>")))
-    assert reply.text == "I look."
-    assert reply.calls == [ToolCall(id="", name="grep", arguments={"pattern": "12", "limit": 3})]
+    text, calls = read_reply(reply, 1, TOOLS)
+    assert text == "I look."
+    assert calls == [ToolCall(id="call_1_0", name="grep", arguments={"pattern": "12", "limit": 3})]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The environment by itself: the same rollouts as GRPO's stage, and the page's script with TRL's own trainer."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import shutil
@@ -10,9 +8,8 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
-from fusesearch import SearchTasks, columns_of, load_tasks
+from fusesearch import columns_of, load_tasks
 from fusesearch.agents.models.transformers import TransformersModel
-from fusesearch.core.config import Params
 from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.core.schema import Expected, Truth
 from fusesearch.core.storage import write_json
@@ -24,7 +21,7 @@ QUESTION = Truth(expected=Expected(family="default", kind="value", values=["4"])
 
 
 @pytest.fixture
-def checkpoint(tmp_path: Path, base: Path, params: Params) -> Path:
+def checkpoint(tmp_path, base, params):
     """The tiny checkpoint with its limits."""
     shutil.copytree(base, tmp_path / "checkpoint")
     describe_checkpoint(tmp_path / "checkpoint", params)
@@ -32,11 +29,11 @@ def checkpoint(tmp_path: Path, base: Path, params: Params) -> Path:
 
 
 @pytest.fixture
-def tasks(tmp_path: Path, instances: Path, checkpoint: Path) -> SearchTasks:
+def tasks(tmp_path, instances, checkpoint):
     return load_tasks(instances, tmp_path / "repos", tmp_path / "snapshots", settings=checkpoint)
 
 
-def test_rollouts_are_those_of_the_grpo_stage(tasks: SearchTasks, checkpoint: Path, params: Params) -> None:
+def test_rollouts_are_those_of_the_grpo_stage(tasks, checkpoint, params):
     model = TransformersModel.load(checkpoint)
     ids, step = [name for name in tasks.instances for _ in range(4)], 7
     episodes = Episodes(params, params.grpo, tasks.instances, tasks.snapshot, model.tokenizer.eos_token_id)
@@ -52,9 +49,7 @@ def test_rollouts_are_those_of_the_grpo_stage(tasks: SearchTasks, checkpoint: Pa
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_the_script_of_the_page_trains(
-    tmp_path: Path, tasks: SearchTasks, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_script_of_the_page_trains(tmp_path, tasks, checkpoint, monkeypatch):
     script = script_of("datasets import Dataset")
     for shown, here in {
         "artifacts/sft/checkpoint": checkpoint,
@@ -63,7 +58,7 @@ def test_the_script_of_the_page_trains(
     }.items():
         script = script.replace(shown, str(here))
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
+    names = {}
     exec(script.replace("lambda score, **_: score", "lambda score, **_: [float(n % 2) for n in range(len(score))]"), names)
     (saved,) = tmp_path.glob("trained/checkpoint-2")
     log = json.loads((saved / "trainer_state.json").read_text())["log_history"]
@@ -72,7 +67,7 @@ def test_the_script_of_the_page_trains(
     assert any((before[name] != after[name]).any() for name in before)
 
 
-def test_what_cannot_be_loaded_is_one_line(tmp_path: Path, instances: Path, tasks: SearchTasks) -> None:
+def test_what_cannot_be_loaded_is_one_line(tmp_path, instances, tasks):
     with pytest.raises(DataError, match=r"is for agent\.toolset fusesearch: it takes issues with an exact truth"):
         tasks.of([row.model_copy(update={"truth": QUESTION}) for row in tasks.instances.values()])
     with pytest.raises(ConfigError, match="reward 'f2' is unknown"):
@@ -81,7 +76,7 @@ def test_what_cannot_be_loaded_is_one_line(tmp_path: Path, instances: Path, task
 
 @pytest.mark.rare
 @pytest.mark.parametrize("engine", SIDES)
-def test_episodes_are_those_of_grpo(engine: str, tmp_path: Path, base: Path, params: Params, instances: Path) -> None:
+def test_episodes_are_those_of_grpo(engine, tmp_path, base, params, instances):
     if not importlib.util.find_spec(engine):
         pytest.skip(f"{engine} is not installed: it has an environment of its own")
     shutil.copytree(base, tmp_path / "checkpoint")
@@ -95,7 +90,7 @@ def test_episodes_are_those_of_grpo(engine: str, tmp_path: Path, base: Path, par
     assert found == {"episodes": 3, "prompt_ids": 0, "completion_ids": 0, "mask": 0, "reward": 0}
 
 
-def test_without_verl_there_is_one_line() -> None:
+def test_without_verl_there_is_one_line():
     if importlib.util.find_spec("verl"):
         pytest.skip("verl is installed")
     with pytest.raises(ConfigError, match="veRL is not installed"):
@@ -104,7 +99,7 @@ def test_without_verl_there_is_one_line() -> None:
 
 @pytest.mark.rare
 @pytest.mark.parametrize("name", ["fusesearch-4b", "fusesearch-30b-a3b", "tooltrain-7b", "tooltrain-32b"])
-def test_configurations_pass_the_checks_of_verl(name: str, base: Path) -> None:
+def test_configurations_pass_the_checks_of_verl(name, base):
     pytest.importorskip("verl")
     from hydra import compose, initialize_config_dir
     from verl.trainer.ppo.utils import need_critic, need_reference_policy

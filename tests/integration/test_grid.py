@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from statistics import fmean
 
 import polars as pl
 import pytest
@@ -74,7 +73,7 @@ def grid_file(world, tmp_path, url, **changes):
     data = {
         "localizers": ["fusesearch", "lexical"],
         "models": [{"name": "m", "base_url": url, "tool_format": "hermes", "backoff_seconds": 0.01, "timeout_seconds": 5,
-                    "retries": 20, "prices": {"prompt": 1.0, "completion": 2.0}, **changes.pop("model", {})}],
+                    "retries": 20, **changes.pop("model", {})}],
         "benchmarks": [{"name": "verified", "instances": str(world / "set-verified.jsonl"), "repos": str(world / "repos")}],
         "runs": 2, "concurrency": 4,
     } | changes  # fmt: skip
@@ -126,13 +125,6 @@ def test_a_finished_cell_says_what_its_endpoint_refused(world, tmp_path):
     done = json.loads((tmp_path / "results/cells/fusesearch.m.verified/cell.json").read_text())
     assert done["changes"] == ["without seed"]
     assert {row.error for result in read_results([tmp_path / "results"]).cells for row in result.scores} == {None}
-
-
-def test_an_endpoint_that_fails_a_fifth_of_the_time_gives_the_same_table(world, clean, tmp_path):
-    with Endpoint(served(), {"drop": 0.1, "cut": 0.05, "half": 0.05}, seed=1) as server:
-        run_grid(grid_file(world, tmp_path, server.url), tmp_path / "results")
-    assert server.served.total() - server.served["answered"] > 3
-    assert table(tmp_path / "results") == table(clean)
 
 
 def test_without_tries_failures_are_errored_episodes_and_never_zeros(world, clean, tmp_path):
@@ -202,7 +194,8 @@ def test_killed_in_the_middle_and_called_again_gives_the_same_table(world, clean
 
 def untimed(text):
     """Table 1 and the tests without the column of seconds."""
-    lines = [line.split("|") for line in text.splitlines() if line.startswith(("| fusesearch", "| lexical"))]
+    searching = re.search(r"How systems search.*?\n## ", text, re.S)
+    lines = [line.split("|") for line in text.replace(searching[0], "").splitlines() if line.startswith("| ")]
     return str([cells[:11] + cells[13:] for cells in lines if len(cells) in (17, 5)])
 
 
@@ -215,16 +208,11 @@ def compared(out, *options):
     return result
 
 
-def test_the_pages_lead_from_every_row_to_its_episodes(clean, tmp_path):
-    compared(clean, "--format", "html", "--out", str(tmp_path / "pages"))
-    index = (tmp_path / "pages/index.html").read_text()
-    assert '<a href="cells/lexical.verified.html">' in index
-    assert index.count("data:image/svg+xml") >= 2
-    assert "Agentless" in index
-    cell = (tmp_path / "pages/cells/fusesearch.m.verified.html").read_text()
-    links = [part.split('"')[0] for part in cell.split('href="../episodes/')[1:]]
-    assert len(links) == 16
-    assert all((tmp_path / "pages/episodes" / link).exists() for link in links)
+def test_the_page_has_the_papers_rows_and_pictures(clean, tmp_path):
+    compared(clean, "--format", "html", "--out", str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("data:image/svg+xml") >= 2
+    assert "Agentless" in page
 
 
 def test_one_grid_reads_under_every_protocol_in_every_format(clean):
@@ -234,14 +222,6 @@ def test_one_grid_reads_under_every_protocol_in_every_format(clean):
         assert "fusesearch" in text
         assert "lexical" in text
         assert ("| --- |" in text) == (kind == "markdown")
-
-
-def test_cost_is_shown_at_the_prices_given(clean, tmp_path):
-    (tmp_path / "prices.yaml").write_text("m: {prompt: 1000000, completion: 0}\n")
-    text = compared(clean, "--format", "markdown", "--prices", str(tmp_path / "prices.yaml")).stdout
-    assert "Cost per instance" in text
-    tokens = [row["tokens_prompt"] for row in table(clean) if row["arm"].startswith("fusesearch")]
-    assert f"{fmean(tokens):.4f} |" in text
 
 
 def test_evaluate_prints_its_table_and_runs_what_always_answers_the_same_once(world, tmp_path, monkeypatch):

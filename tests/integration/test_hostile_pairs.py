@@ -1,7 +1,6 @@
 """The filter over tables and bare repositories: hostile rows and repositories are counted drops, good ones around them stay."""
 
 from collections import Counter
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -28,7 +27,7 @@ def commit(tmp_path):
     return written["fault"][0]
 
 
-def row(commit: str, name: str, **changes: str | None) -> dict[str, str | None]:
+def row(commit, name, **changes):
     usual = {"repo": "o/n", "base_commit": commit, "problem_statement": f"{ISSUE}{name}", "patch": PATCH}
     return {"instance_id": name, **usual, "truth": None, "provenance": "{}", "extra": "{}", **changes}
 
@@ -56,7 +55,7 @@ def test_each_hostile_row_is_a_counted_drop(tmp_path, commit):
     rows = [row(commit, "first"), *(row(commit, name, **change) for name, (change, _) in HOSTILE.items()), row(commit, "last")]
     table = tmp_path / "pairs.parquet"
     pl.DataFrame(rows, schema=dict.fromkeys(INSTANCE_COLUMNS, pl.String)).write_parquet(table)
-    drops: Counter[str] = Counter()
+    drops = Counter()
     kept = [instance.instance_id for instance in filter_table(table, Filter(), tmp_path / "repos", drops)]
     assert kept == ["first", "last"]
     assert drops == Counter(rule for _, rule in HOSTILE.values())
@@ -96,7 +95,7 @@ def test_a_clone_that_holds_a_benchmarks_commit_is_its_repository_under_any_name
 
 
 @pytest.fixture
-def repos(tmp_path: Path) -> Path:
+def repos(tmp_path):
     for number in range(4):
         work = tmp_path / f"work{number}"
         committed(work, {"m.py": f"def f{number}():\n    return 1\n"})
@@ -104,13 +103,13 @@ def repos(tmp_path: Path) -> Path:
     return tmp_path / "repos"
 
 
-def head(repos: Path, number: int) -> str:
+def head(repos, number):
     return git(repos / f"o__r{number}.git", "rev-parse", "HEAD")
 
 
-def filtered(pairs: list[Instance], repos: Path) -> tuple[list[Instance], dict[str, int]]:
+def filtered(pairs, repos):
     """Kept instances with their truth, and how many pairs each rule dropped."""
-    drops: Counter[str] = Counter()
+    drops = Counter()
     with Repositories(repos) as repositories:
         kept = list(filter_pairs(pairs, Filter(), repositories.reader, drops))
     return kept, drop_table(drops)

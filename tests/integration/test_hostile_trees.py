@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import socket
 from contextlib import suppress
 
@@ -127,9 +128,22 @@ def test_folders_deeper_than_a_path_can_say(root):
         here = inner
     os.close(os.open("deep.py", os.O_CREAT | os.O_WRONLY, dir_fd=here))
     os.close(here)
-    assert call(root, "grep", pattern="alpha").entities == ["a.py"]
-    assert call(root, "glob", pattern="a.py").entities == ["a.py"]
+    for found, none in (("alpha", "grep"), ("a.py", "glob")):
+        assert call(root, none, pattern=found).entities == ["a.py"]
+        result = call(root, none, pattern="absent")
+        assert result.error is None
+        assert re.fullmatch(r"No (matches|files).* \(not searched: /repo/d{100,}…: File ?name too long\)", result.output)
+    assert call(root, "grep", pattern="(", path="/repo").error == "ripgrep: unclosed group"
     assert call(root, "read_file", path="/".join(["d" * 200] * 30)).error
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read all")
+def test_a_locked_folder_is_named_and_fails_no_search(root):
+    (root / "locked").mkdir(mode=0)
+    notice = "(not searched: /repo/locked: Permission denied)"
+    assert call(root, "grep", pattern="absent").output == f"No matches for absent in /repo {notice}"
+    assert call(root, "glob", pattern="a.py").output == f"/repo/a.py\n{notice}"
+    assert call(root, "read_file", path="locked/a.py").error == "locked/a.py cannot be read: Permission denied"
 
 
 def test_an_endless_ignore_file_ends_in_an_answer(root):

@@ -9,10 +9,8 @@ from typer.testing import CliRunner
 
 from fusesearch.agents.models.base import Completion
 from fusesearch.core.config import Params
-from fusesearch.core.examples import read_dropped
 from fusesearch.core.schema import Expected, Instance, Truth
-from fusesearch.core.storage import read_instances, write_instances
-from fusesearch.evaluation import curriculum
+from fusesearch.core.storage import write_instances
 from fusesearch.search.repository import Repository
 from fusesearch.training.rollouts import Episodes
 from tests.fakes.commands import app
@@ -69,7 +67,7 @@ def evaluate(world, tmp_path, url, instances, **more):
     assert done.exit_code == 0, done.output
 
 
-def test_a_judge_takes_the_place_of_exact_scores(world, tmp_path, capsys):
+def test_a_judge_takes_the_place_of_exact_scores(world, tmp_path):
     with Endpoint(served) as endpoint:
         evaluate(world, tmp_path, endpoint.url, world / "asked.parquet", reward="answer")
         early = run("compare", tmp_path / "out", "--protocol", "coreqa")
@@ -89,13 +87,6 @@ def test_a_judge_takes_the_place_of_exact_scores(world, tmp_path, capsys):
         assert "as j judged them; 2 of 12 verdicts failed" in table
     assert "Answer score" in exact
     assert len(endpoint.asked) == asked  # tables ask nobody
-    table, results, closed, rag = str(world / "asked.parquet"), str(tmp_path / "out"), "closed-book.m.asked", "rag.m.asked"
-    curriculum.main([table, results, closed, rag, str(tmp_path / "none.csv")])
-    assert (capsys.readouterr().out, read_dropped(tmp_path / "none.csv")) == ("6 kept\n", {})
-    curriculum.main([table, results, rag, closed, str(tmp_path / "all.csv")])
-    assert capsys.readouterr().out == "0 kept, 6 trivial\n"
-    names = [row.instance_id for row in read_instances(world / "asked.parquet")]
-    assert read_dropped(tmp_path / "all.csv") == dict.fromkeys(names, "trivial")
 
 
 def test_open_questions_are_rows_with_a_reference_and_judged(world, tmp_path):

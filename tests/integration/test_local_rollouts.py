@@ -5,28 +5,23 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
-from fusesearch.core.config import Params
 from fusesearch.core.errors import InfrastructureError
 from fusesearch.core.storage import read_instances
 from fusesearch.training import local
 from fusesearch.training.local import Local
-from fusesearch.training.rollouts import Batch, Episodes
+from fusesearch.training.rollouts import Episodes
 from fusesearch.training.trainer import load_student
 from tests.fakes.training import snapshots_in
 
-Made = tuple[Local, Episodes, list[str], Any]
-
 
 @pytest.fixture
-def made(tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
+def made(tmp_path, params, instances, base, monkeypatch):
     """Two processes for two prompts of two rollouts each."""
     monkeypatch.setattr(local, "LEAST", 2)
     monkeypatch.setattr(local, "cores", lambda: 2)
@@ -44,7 +39,7 @@ def made(tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatc
         yield rollouts, episodes, ["one", "one", "two", "two"], trainer
 
 
-def assert_same(one: Batch, other: Batch) -> None:
+def assert_same(one, other):
     assert {name: one.columns[name] for name in one.columns if name != "logprobs"} == {
         name: other.columns[name] for name in other.columns if name != "logprobs"
     }
@@ -57,18 +52,18 @@ def assert_same(one: Batch, other: Batch) -> None:
 class InThisProcess:
     """Does at once what a pool of processes would do."""
 
-    def __init__(self, *_: Any, **__: Any) -> None:
+    def __init__(self, *_, **__):
         self._processes: dict[int, Any] = {}
 
-    def submit(self, work: Any, *arguments: Any) -> Any:
+    def submit(self, work, *arguments):
         made = work(*pickle.loads(pickle.dumps(arguments)))
         return SimpleNamespace(result=lambda: made)
 
-    def shutdown(self, **_: Any) -> None:
+    def shutdown(self, **_):
         pass
 
 
-def test_parts_make_the_same_rollouts_as_all_at_once(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_make_the_same_rollouts_as_all_at_once(made, monkeypatch):
     rollouts, episodes, ids, trainer = made
     monkeypatch.setattr(local, "ProcessPoolExecutor", InThisProcess)
     trainer.model.train()
@@ -80,9 +75,7 @@ def test_parts_make_the_same_rollouts_as_all_at_once(made: Made, monkeypatch: py
 
 
 @pytest.mark.rare
-def test_processes_make_the_same_rollouts_and_one_that_dies_ends_the_step_in_one_line(
-    made: Made, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_processes_make_the_same_rollouts_and_one_that_dies_ends_the_step_in_one_line(made, monkeypatch):
     rollouts, episodes, ids, trainer = made
     apart = rollouts(episodes, ids, trainer)
     monkeypatch.setattr(local, "LEAST", 3)

@@ -4,16 +4,13 @@ import asyncio
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
 from fusesearch.agents.loop import run_episodes
-from fusesearch.agents.models.base import Completion, Message, Sampling
-from fusesearch.agents.models.transformers import TransformersModel, _Request
-from fusesearch.core.config import Params
+from fusesearch.agents.models.base import Message, Sampling
+from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.core.storage import read_instances
 from fusesearch.training.environment import open_tasks
 
@@ -25,23 +22,23 @@ class Watched(TransformersModel):
 
     batches: list[list[tuple[int, ...]]]
 
-    def _generate(self, batch: list[_Request]) -> list[Completion]:
+    def _generate(self, batch):
         self.batches.append([tuple(request.prompt) for request in batch])
         return super()._generate(batch)
 
 
-def watched(checkpoint: Path, kind: type[Watched] = Watched, **options: Any) -> Any:
+def watched(checkpoint, kind=Watched, **options):
     model = kind.load(checkpoint, **options)
     assert isinstance(model, kind)
     model.batches = []
     return model
 
 
-async def episode(model: TransformersModel, number: int, wait: Random) -> list[Completion]:
+async def episode(model, number, wait):
     """Two to four turns, each followed by a tool that takes some time; the second turn asks twice at once, as a tree does."""
     messages = [Message(role="user", content=ISSUES[number])]
     sampling = Sampling(temperature=1.0, max_new_tokens=6, seed=number)
-    made: list[Completion] = []
+    made = []
     await asyncio.sleep(wait.random() / 30)
     for turn in range(2 + number % 3):
         seeds = (number, number + 100) if turn == 1 else (number,)
@@ -53,11 +50,11 @@ async def episode(model: TransformersModel, number: int, wait: Random) -> list[C
     return made
 
 
-async def played(model: TransformersModel, pace: int, concurrency: int) -> list[tuple[int, list[Completion]]]:
+async def played(model, pace, concurrency):
     """All episodes, by number; ``pace`` draws the seconds of tools."""
     wait = Random(pace)
 
-    async def one(number: int) -> tuple[int, list[Completion]]:
+    async def one(number):
         return number, await episode(model, number, wait)
 
     rows = [row async for row in run_episodes([partial(one, number) for number in range(len(ISSUES))], concurrency)]
@@ -66,7 +63,7 @@ async def played(model: TransformersModel, pace: int, concurrency: int) -> list[
 
 
 @pytest.mark.parametrize(("concurrency", "most"), [(3, 4), (3, 64), (len(ISSUES), 4), (len(ISSUES), 64)])
-def test_tools_that_take_longer_change_no_batch_and_no_bit(base: Path, concurrency: int, most: int) -> None:
+def test_tools_that_take_longer_change_no_batch_and_no_bit(base, concurrency, most):
     runs = []
     for pace in range(3):
         model = watched(base, max_batch=most)
@@ -81,12 +78,12 @@ class Delayed(Watched):
 
     wait: Random
 
-    async def complete(self, *asked: Any) -> Completion:
+    async def complete(self, *asked):
         await asyncio.sleep(self.wait.random() / 30)
         return await super().complete(*asked)
 
 
-def test_rollouts_of_search_tasks_are_in_lockstep(base: Path, params: Params, instances: Path) -> None:
+def test_rollouts_of_search_tasks_are_in_lockstep(base, params, instances):
     """As of GRPO's own stage, so that a user's trainer can repeat a run."""
     tasks = replace(
         open_tasks(instances.parent / "repos", instances.parent / "snapshots"), agent=params.agent, tools=params.tools
@@ -102,14 +99,14 @@ def test_rollouts_of_search_tasks_are_in_lockstep(base: Path, params: Params, in
     assert len(runs[0][0][0]) == 12
 
 
-def test_a_model_answers_after_its_episodes_were_stopped_and_those_that_an_episode_runs_count_as_its_own(base: Path) -> None:
+def test_a_model_answers_after_its_episodes_were_stopped_and_those_that_an_episode_runs_count_as_its_own(base):
     model = TransformersModel.load(base)
 
-    async def asks() -> int:
+    async def asks():
         made = await model.complete([Message(role="user", content="n")], [], Sampling(max_new_tokens=2))
         return made.usage.completion_tokens
 
-    async def stopped() -> int:
+    async def stopped():
         async with aclosing(run_episodes([asks, partial(asyncio.sleep, 60, 0), partial(asyncio.sleep, 0.05, 0)], 3)) as rows:
             async for _ in rows:
                 break
@@ -117,10 +114,10 @@ def test_a_model_answers_after_its_episodes_were_stopped_and_those_that_an_episo
 
     assert asyncio.run(stopped()) == 2
 
-    async def outer() -> list[int]:
+    async def outer():
         return [await asks(), *[row async for row in run_episodes([asks, asks], 2)]]
 
-    async def both() -> list[list[int]]:
+    async def both():
         return [row async for row in run_episodes([outer, outer], 2)]
 
     assert asyncio.run(asyncio.wait_for(both(), 60)) == [[2, 2, 2]] * 2

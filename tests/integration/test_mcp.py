@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import httpx2
+import psutil
 import pytest
 from mcp import Client, StdioServerParameters
 
@@ -161,3 +162,21 @@ def test_ctrl_c_ends_a_search_under_way(folder, silent):
         assert process.wait(PATIENCE) == 130
         assert Silent.left.wait(PATIENCE)
         assert process.stderr.read() == b"fusesearch: interrupted\n"
+
+
+def test_the_server_ends_with_its_client_though_another_process_holds_its_stdin(folder):
+    reading, writing = os.pipe()
+    command = [*PROGRAM, "--root", str(folder)]
+    start = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print(p.pid, file=sys.stderr, flush=True); p.wait()"
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, "-c", start, *command], stdin=reading, stdout=pipe, stderr=pipe, bufsize=0, env=environment()
+    ) as client:
+        server = psutil.Process(int(line_of(client.stderr)))
+        os.write(writing, HELLO.encode())
+        assert "fusesearch" in line_of(client.stdout)
+        client.kill()
+        gone, _ = psutil.wait_procs([server], PATIENCE)
+    os.close(reading)
+    os.close(writing)  # open until here
+    assert gone

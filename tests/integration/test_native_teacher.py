@@ -13,6 +13,7 @@ from fusesearch.agents.parsing import parse_turn
 from fusesearch.core.config import Select, overlay, parse_params
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Instance, Truth
+from fusesearch.evaluation.costs import tool_statistics
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
 from fusesearch.training.selection import kept, select
@@ -36,6 +37,12 @@ def native(patterns):
         return {"role": "assistant", "content": "I search for it.", "tool_calls": calls}
 
     return answer
+
+
+def written(*texts):
+    """Answers with each text in turn: calls that the server left in the text, and ANSWER at the end."""
+    replies = iter([*texts, ANSWER])
+    return lambda request: {"role": "assistant", "content": next(replies)}
 
 
 @pytest.fixture
@@ -94,9 +101,20 @@ def trained(row, tokenizer):
     return messages
 
 
-def test_a_student_learns_the_calls_that_a_server_parsed(episode, params, tokenizer):
-    trajectory = episode(native(["def paid", "total"]))
-    assert [call.name for call in trajectory.turns[0].calls] == ["grep", "grep"]
+TEXT = 'I search for it.\n[TOOL_CALLS]grep[ARGS]{"pattern": "def paid"}[TOOL_CALLS]grep[ARGS]{"pattern": "total"}'
+
+
+@pytest.mark.parametrize(
+    ("replies", "failed"),
+    [(native(["def paid", "total"]), 0), (written(TEXT), 0), (written("<|python_tag|>grep paid", TEXT), 1)],
+)
+def test_a_student_learns_the_calls_that_were_made_whoever_read_them_and_none_that_could_not_be_read(
+    episode, params, tokenizer, replies, failed
+):
+    trajectory = episode(replies)
+    assert tool_statistics(trajectory)["failed_calls"] == failed
+    assert all("Right would be" in turn.observations[0].output for turn in trajectory.turns[:failed])
+    assert [call.name for call in trajectory.turns[failed].calls] == ["grep", "grep"]
     (chosen,) = selected(trajectory)
     ((row,), left_out) = tokenize([chosen], tokenizer, params)
     first, last = trained(row, tokenizer)

@@ -9,7 +9,7 @@ import pytest
 from fusesearch.agents.models import retries
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
-from fusesearch.core.errors import EndpointDown, ModelUnavailable
+from fusesearch.core.errors import ConfigError, EndpointDown, ModelUnavailable
 from fusesearch.core.schema import ToolCall
 from tests.fakes.chat_server import CHAT, SAMPLING, TOOLS, ask, completion, ok, refusal
 
@@ -78,6 +78,62 @@ async def test_permanent_failures_are_not_retried_and_retries_run_out_with_one_l
         await ask(server)
     assert len(server.requests) == 4
     assert str(caught.value) == f"{server.url} gave nothing for m in 4 tries (HTTP 503: over loaded)"
+
+
+PAGE = (200, {"Content-Type": "text/html"}, "<html><title>Log in</title><p>Welcome</html>")
+NO_ROUTE = [refusal(404, "no page"), (405, {}, {"detail": "Not Allowed"}), PAGE, (200, {}, {"error": "Unexpected endpoint"})]
+
+
+@pytest.mark.parametrize("missing", NO_ROUTE)
+@pytest.mark.parametrize(("end", "requests"), [("", 3), ("/", 3), ("/chat/completions/", 3), ("/v1/chat/completions", 2)])
+async def test_an_address_without_v1_is_completed_by_one_try_and_the_reply_says_so(chat_server, missing, end, requests):
+    server = chat_server(lambda _: ok("here") if server.paths[-1] == "/v1/chat/completions" else missing)
+    reply = await ask(server, url=server.address + end, times=2, retries=0)
+    assert (reply.text, len(server.requests)) == ("here", requests)
+    assert reply.changes == [f"asked at {server.url}, as {server.address} has no chat completions"] * (requests - 2)
+
+
+@pytest.mark.parametrize(
+    ("second", "said"), [(refusal(404, "no page"), "no model; with /v1: .*no page"), (refusal(401, "key"), "key")]
+)
+async def test_a_refusal_that_v1_does_not_mend_stays(chat_server, second, said):
+    server = chat_server(refusal(404, "no model"), second)
+    with pytest.raises(ModelUnavailable, match=said):
+        await ask(server, url=server.address)
+    assert len(server.requests) == 2
+
+
+async def test_a_key_that_no_header_can_hold_is_an_error_that_does_not_show_it(chat_server):
+    server = chat_server(ok())
+    assert (await ask(server, api_key=" key\n")).text == "fine"
+    assert server.headers[0]["authorization"] == "Bearer key"
+    for key in ("k\u00e9y", "k\ney"):
+        with pytest.raises(ConfigError, match="the API key for m has a character that no key has: copy it again"):
+            await ask(server, api_key=key)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "reply", "said"),
+    [
+        ("ALL_PROXY", "socks5://ann:secret@127.0.0.1:9", ok(), r"socksio.*; ALL_PROXY is socks5://127\.0\.0\.1:9\)"),
+        ("HTTPS_PROXY", "socks4://127.0.0.1:9", ok(), "; HTTPS_PROXY is socks4://127"),
+        ("HTTP_PROXY", "http://127.0.0.1:9", ok(), r"1 try \(ConnectError: .*; HTTP_PROXY is http://127\.0\.0\.1:9\)"),
+        ("SSL_CERT_FILE", "/no/certificates", ok(), "; SSL_CERT_FILE is /no/certificates, which does not exist"),
+        ("SSL_CERT_FILE", __file__, ok(), "; SSL_CERT_FILE is /"),
+        (
+            "NO_PROXY",
+            "*",
+            PAGE,
+            r"1 try \(HTTP 200: a page instead of a completion, perhaps a login of the network: Log in Welcome",
+        ),
+        ("NO_PROXY", "*", (307, {"Location": "/v1/chat/completions"}, {}), "1 try .*redirects"),
+    ],
+)
+async def test_what_the_network_lacks_is_one_line(chat_server, monkeypatch, variable, value, reply, said):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises((ModelUnavailable, ConfigError), match=said) as caught:
+        await ask(chat_server(reply), retries=0 if said.startswith("1 try") and "redirects" not in said else 3)
+    assert "\n" not in str(caught.value)
 
 
 async def test_a_server_that_is_too_slow_is_asked_twice_and_the_error_says_what_to_do(chat_server):

@@ -13,7 +13,7 @@ from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls
 from fusesearch.agents.prompts import render_system
-from fusesearch.core.config import Agent, Params, RolloutSearch, Tools, parse_params
+from fusesearch.core.config import Agent, RolloutSearch, Tools, parse_params
 from fusesearch.core.schema import Instance, Trajectory, Truth
 from fusesearch.core.storage import Journal, write_json
 from fusesearch.evaluation.harness import evaluate
@@ -48,7 +48,7 @@ OF_THE_CALLER = {"instance_id", "repo", "base_commit", "seed", "guidance", "seco
 
 
 @pytest.fixture(params=["full", "nano"])
-def params(request: pytest.FixtureRequest) -> Params:
+def params(request):
     return parse_params(
         {
             "agent": {"prompt": request.param, "max_turns": 5, "max_calls_per_turn": 6},
@@ -61,7 +61,7 @@ def params(request: pytest.FixtureRequest) -> Params:
 
 
 @pytest.fixture
-def instance(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Instance:
+def instance(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tree" / "shop").mkdir(parents=True)
     (tmp_path / "tree" / "shop" / "cart.py").write_text(
@@ -75,7 +75,7 @@ def instance(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Instance:
 class Recording(ScriptedModel):
     """The script, and every request it got, without the teacher's guidance."""
 
-    def __init__(self, *_: object, **__: object) -> None:
+    def __init__(self, *_, **__):
         super().__init__(SCRIPT)
         self.requests: set[str] = set()
         self.plain_system: str | None = None
@@ -87,7 +87,7 @@ class Recording(ScriptedModel):
         return await super().complete(messages, tools, sampling)
 
 
-def synthesized(instance: Instance, params: Params) -> Trajectory:
+def synthesized(instance, params):
     with Journal(Path("journal.jsonl"), key="key") as journal:
         candidates = synthesis.draw([instance], params.synthesize, params.seed)
         (made,) = synthesis.synthesize(candidates, params, lambda _: Repository("tree"), journal)
@@ -96,13 +96,13 @@ def synthesized(instance: Instance, params: Params) -> Trajectory:
     return made.model_copy(update={"system": plain})
 
 
-def rolled_out(instance: Instance, params: Params, policy: Recording) -> list[Trajectory]:
+def rolled_out(instance, params, policy):
     episodes = Episodes(params, params.grpo, {instance.instance_id: instance}, lambda _: Repository("tree"), eos=0)
     group = params.grpo.group
     return asyncio.run(episodes._run([instance.instance_id] * group, 0, policy, range(group)))[0]
 
 
-def grown(instance: Instance, params: Params, policy: Recording) -> Trajectory:
+def grown(instance, params, policy):
     """The only line of a tree with one simulation and one child."""
     section = params.grpo.model_copy(update={"search": RolloutSearch(kind="mcts", simulations=1, children=1)})
     episodes = Episodes(params, section, {instance.instance_id: instance}, lambda _: Repository("tree"), eos=0)
@@ -111,13 +111,13 @@ def grown(instance: Instance, params: Params, policy: Recording) -> Trajectory:
     return found
 
 
-def evaluated(instance: Instance, params: Params, tmp_path, model: Recording) -> Trajectory:
+def evaluated(instance, params, tmp_path, model):
     localizer = make_localizer("fusesearch", Setup(model, params.agent, params.tools))
     run = evaluate(localizer, [instance], lambda _: Repository("tree"), journal=tmp_path / "scores.journal")
     return asyncio.run(run).trajectories[0]
 
 
-def localized(params: Params, tmp_path) -> Trajectory:
+def localized(params, tmp_path):
     write_json(tmp_path / "served/fusesearch.json", {"tools": params.tools.model_dump(), "agent": params.agent.model_dump()})
     (tmp_path / "issue.md").write_text(ISSUE)
     asked = "localize --repo tree --issue issue.md --save out.json --model scripted --base-url http://localhost:1/v1"
@@ -127,7 +127,7 @@ def localized(params: Params, tmp_path) -> Trajectory:
     return Trajectory.model_validate_json((tmp_path / "out.json").read_text())
 
 
-def bytes_of(trajectory: Trajectory) -> str:
+def bytes_of(trajectory):
     row = trajectory.model_dump(mode="json", exclude=OF_THE_CALLER)
     for turn in row["turns"]:
         turn["seconds_tools"] = turn["usage"]["seconds"] = 0
@@ -136,9 +136,7 @@ def bytes_of(trajectory: Trajectory) -> str:
     return json.dumps(row, indent=1)
 
 
-def test_one_conversation_is_the_same_trajectory_in_every_use(
-    instance: Instance, params: Params, tmp_path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_conversation_is_the_same_trajectory_in_every_use(instance, params, tmp_path, monkeypatch):
     teacher, policy, evaluated_model, served = models = [Recording() for _ in range(4)]
     teacher.plain_system = render_system(params.agent)
     monkeypatch.setattr("fusesearch.training.synthesis.OpenAICompatibleModel", lambda *_, **__: teacher)

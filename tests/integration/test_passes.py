@@ -1,14 +1,10 @@
 """Our GRPO steps against TRL's own: the same rollouts, the same weights after a step, and of passes the same figures."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -35,7 +31,7 @@ MOVES, STAYS = (1.0, 0.0, 0.5, 0.5), (0.3, 0.3, 0.5, 0.5)
 CORRECTED = {"vllm_importance_sampling_mode": "token_truncate", "vllm_importance_sampling_clip_max": 1.5}
 
 
-def rollouts(prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:
+def rollouts(prompts, trainer):
     prompt, completion, mask = ([list(ids) for ids in column] for column in zip(*SEQUENCES, strict=True))
     logprobs = [[-5.0 - place / 3 for place in range(len(ids))] for ids in completion]
     logprobs[1][0] = math.nan
@@ -43,22 +39,18 @@ def rollouts(prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:
 
 
 @cache
-def _base() -> Path:
+def _base():
     return tiny_student(Path(mkdtemp(prefix="base-")), ["def prime(n):\n    return n % 2\n"] * 5, 300)
 
 
 class Step:
     """The weights and the figures after a step of SGD."""
 
-    def __init__(
-        self, of: Callable[..., Any], rewards: tuple[float, ...], kl: float, vllm: bool, packed: bool = False, **given: Any
-    ) -> None:
+    def __init__(self, of, rewards, kl, vllm, packed=False, **given):
         with TemporaryDirectory() as folder:
             self._train(of, Path(folder), list(rewards), kl, vllm, packed, given)
 
-    def _train(
-        self, of: Callable[..., Any], out: Path, rewards: list[float], kl: float, vllm: bool, packed: bool, given: dict[str, Any]
-    ) -> None:
+    def _train(self, of, out, rewards, kl, vllm, packed, given):
         model, tokenizer = load_student(_base())
         if kl:  # so that the policy is not its reference
             with torch.no_grad():
@@ -87,7 +79,7 @@ class Step:
 
 
 @cache
-def trl_step(rewards: tuple[float, ...], kl: float, vllm: bool) -> Step:
+def trl_step(rewards, kl, vllm):
     return Step(GRPOTrainer, rewards, kl, vllm, vllm_importance_sampling_correction=vllm, **CORRECTED)
 
 
@@ -102,9 +94,7 @@ def trl_step(rewards: tuple[float, ...], kl: float, vllm: bool) -> Step:
         pytest.param(True, 1000, 1, 0.0, False, marks=pytest.mark.rare),
     ],
 )  # every pair of settings; several passes, padded and packed, in each run of the tests
-def test_a_step_in_passes_is_trls_with_its_pass_for_old_probabilities(
-    packed: bool, most: int, passes: int, kl: float, vllm: bool
-) -> None:
+def test_a_step_in_passes_is_trls_with_its_pass_for_old_probabilities(packed, most, passes, kl, vllm):
     theirs = trl_step(REWARDS, kl, vllm)
     of = partial(PackedGRPOTrainer, tokens_per_pass=most)
     ours = Step(of, REWARDS, kl, vllm, packed, vllm_importance_sampling_correction=False, **CORRECTED)
@@ -121,7 +111,7 @@ def test_a_step_in_passes_is_trls_with_its_pass_for_old_probabilities(
 
 
 @pytest.mark.parametrize(("rewards", "kl"), [(MOVES, 0.0), (MOVES, 0.1), (STAYS, 0.0)])
-def test_leaving_out_what_has_no_influence_or_advantage_changes_no_weight(rewards: tuple[float, ...], kl: float) -> None:
+def test_leaving_out_what_has_no_influence_or_advantage_changes_no_weight(rewards, kl):
     theirs = trl_step(rewards, kl, False).weights
     torch.testing.assert_close(Step(TrimmedGRPOTrainer, rewards, kl, False).weights, theirs, rtol=1e-5, atol=1e-6)
     if not kl:
@@ -133,7 +123,7 @@ def test_leaving_out_what_has_no_influence_or_advantage_changes_no_weight(reward
 
 
 @given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 120), st.booleans())
-def test_passes_hold_every_row_once_and_no_more_tokens_than_asked(lengths: list[int], most: int, padded: bool) -> None:
+def test_passes_hold_every_row_once_and_no_more_tokens_than_asked(lengths, most, padded):
     passes = in_passes(lengths, most, padded)
     assert sorted(row for rows in passes for row in rows) == list(range(len(lengths)))
     for rows in passes:
@@ -144,10 +134,10 @@ def test_passes_hold_every_row_once_and_no_more_tokens_than_asked(lengths: list[
 
 
 @pytest.mark.parametrize("kl", [0.0, 0.1])
-def test_activations_that_are_computed_again_change_no_weight(kl: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[bool] = []
+def test_activations_that_are_computed_again_change_no_weight(kl, monkeypatch):
+    calls = []
 
-    def counted(*arguments: Any) -> Any:
+    def counted(*arguments):
         calls.append(torch.is_grad_enabled())
         return continued(*arguments)
 

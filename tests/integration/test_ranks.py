@@ -1,56 +1,50 @@
 """SFT and GRPO in several processes of torchrun, which find each other through gloo, beside the same in one."""
 
-from __future__ import annotations
-
 import json
 import signal
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
 from safetensors.torch import load_file
 
-from fusesearch.core.config import Compute, Lora, ModelSection, Params, Validation
+from fusesearch.core.config import Compute, Lora, Validation
 from fusesearch.core.cores import cores
 from fusesearch.core.errors import ConfigError, FusesearchError
-from fusesearch.core.schema import Trajectory
 from fusesearch.core.storage import read_trajectories, write_jsonl
 from fusesearch.training import grpo, sft
 from fusesearch.training.ranks import train_in_ranks, without_ranks
-from tests.fakes.cpu_ranks import Part, die, in_turn
+from tests.fakes.cpu_ranks import die, in_turn
 from tests.fakes.token_server import interpreter
 from tests.fakes.training import snapshots_in
 
 pytestmark = pytest.mark.skipif(cores() < 2, reason="ranks need cores of their own")
 
 
-def silent(row: dict[str, float]) -> None:
+def silent(row):
     """Log nothing."""
 
 
 class Trained:
     """What a training left in ``out``."""
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out):
         self.state = load_file(out / "checkpoint" / "model.safetensors")
         self.rows = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
 
-    def losses(self) -> list[float]:
+    def losses(self):
         return [row["loss"] for row in self.rows if "loss" in row]
 
-    def beside(self, other: Trained) -> float:
+    def beside(self, other):
         """Largest difference of a weight."""
         return _difference(self.state, other.state)
 
-    def moved(self, base: Path) -> float:
+    def moved(self, base):
         """Largest difference of a weight from the checkpoint at the start."""
         return _difference(self.state, load_file(base / "model.safetensors"))
 
 
-def _difference(state: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> float:
+def _difference(state, other):
     assert state.keys() == other.keys()
     return max(float((value - other[name]).abs().max()) for name, value in state.items())
 
@@ -58,7 +52,7 @@ def _difference(state: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) 
 class Trainings:
     """Trainings of the tiny student, by name."""
 
-    def __init__(self, folder: Path, params: Params, base: Path, instances: Path, trajectory: Trajectory) -> None:
+    def __init__(self, folder, params, base, instances, trajectory):
         self.folder, self.base, self.instances = folder, base, instances
         changes = {"optimizer": "adamw", "learning_rate": 1e-3, "epochs": 10, "batch_size": 4, "micro_batch": 1}
         self.params = params.model_copy(update={"sft": params.sft.model_copy(update=changes)})
@@ -66,17 +60,17 @@ class Trainings:
         issues = ("prime is wrong " * words for words in (1, 9, 4, 2, 8, 3, 6, 5))
         write_jsonl(self.trajectories, [trajectory.model_copy(update={"issue": issue}) for issue in issues])
 
-    def sft(self, name: str, sharded: bool = False, model: ModelSection | None = None, **changes: Any) -> Part:
+    def sft(self, name, sharded=False, model=None, **changes):
         section = self.params.sft.model_copy(update=changes)
         params = self.params.model_copy(update={"sft": section, "model": model or self.params.model})
         return sft.train_sft, (params, self.trajectories, self.folder / name), sharded
 
-    def grpo(self, name: str, sharded: bool = False, **changes: Any) -> Part:
+    def grpo(self, name, sharded=False, **changes):
         section = self.params.grpo.model_copy(update=changes)
         snapshot = snapshots_in(self.folder)
         return grpo.train_grpo, (self.params, section, self.instances, self.base, snapshot, self.folder / name), sharded
 
-    def run(self, ranks: int, *parts: Part) -> list[Trained]:
+    def run(self, ranks, *parts):
         if ranks == 1:
             in_turn(list(parts), on_log=silent)
         else:
@@ -85,15 +79,13 @@ class Trainings:
 
 
 @pytest.fixture
-def trainings(
-    tmp_path: Path, params: Params, base: Path, instances: Path, trajectory: Trajectory, monkeypatch: pytest.MonkeyPatch
-) -> Trainings:
+def trainings(tmp_path, params, base, instances, trajectory, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return Trainings(tmp_path, params, base, instances, trajectory)
 
 
 @pytest.mark.rare
-def test_two_ranks_train_what_one_trains_whether_they_share_the_weights_or_not(trainings: Trainings) -> None:
+def test_two_ranks_train_what_one_trains_whether_they_share_the_weights_or_not(trainings):
     it, lora = trainings, {"lora": Lora(rank=4)}
     alone = it.run(1, it.sft("sft"), it.grpo("grpo"), it.grpo("free", kl=0.0), it.sft("lora", **lora))
     # without a KL term the first rank has one pass, of a rollout without an advantage, beside the two of the other
@@ -109,9 +101,7 @@ def test_two_ranks_train_what_one_trains_whether_they_share_the_weights_or_not(t
 
 
 @pytest.mark.rare
-def test_sharded_ranks_train_on_what_servers_sample_and_keep_the_best_step_that_one_keeps(
-    trainings: Trainings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sharded_ranks_train_on_what_servers_sample_and_keep_the_best_step_that_one_keeps(trainings, tmp_path, monkeypatch):
     it = trainings
     monkeypatch.setenv("FAKE_VLLM", str(interpreter(tmp_path / "python")))
     changes = {"rollouts": "vllm", "prompts_per_step": 1, "validation": Validation(every=1, prompts=2, keep_best=True)}
@@ -126,11 +116,11 @@ def test_sharded_ranks_train_on_what_servers_sample_and_keep_the_best_step_that_
 
 
 @pytest.mark.rare
-def test_ranks_that_were_killed_go_on_from_their_last_step(trainings: Trainings) -> None:
+def test_ranks_that_were_killed_go_on_from_their_last_step(trainings):
     it = trainings
     killed = it.folder / "cut" / "trainer"
 
-    def kill(row: dict[str, float]) -> None:
+    def kill(row):
         raise KeyboardInterrupt
 
     (whole,) = it.run(2, it.sft("whole", True, save_steps=4))
@@ -150,17 +140,17 @@ def test_ranks_that_were_killed_go_on_from_their_last_step(trainings: Trainings)
     ],
 )
 @pytest.mark.rare
-def test_a_rank_that_dies_ends_all_in_one_line(end: Callable[[], None], says: str) -> None:
+def test_a_rank_that_dies_ends_all_in_one_line(end, says):
     with pytest.raises(FusesearchError, match=says) as caught:
         train_in_ranks(Compute(ranks=2), die, 1, end, on_log=silent)
     assert "\n" not in str(caught.value)
 
 
-def test_more_ranks_than_the_machine_has_are_refused_before_anything_starts() -> None:
+def test_more_ranks_than_the_machine_has_are_refused_before_anything_starts():
     with pytest.raises(ConfigError, match=r"compute.ranks asks for 4096 cores, for want of a GPU: this machine has \d+"):
         train_in_ranks(Compute(ranks=4096), die, 1, print, on_log=silent)
 
 
-def test_a_program_that_a_rank_starts_is_no_rank() -> None:
+def test_a_program_that_a_rank_starts_is_no_rank():
     own = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_PORT": "1", "TORCHELASTIC_USE_AGENT_STORE": "True", "HOME": "/h"}
     assert without_ranks(own) == {"HOME": "/h"}

@@ -5,7 +5,7 @@ import pytest
 
 from fusesearch.core.errors import InfrastructureError
 from fusesearch.search import ripgrep
-from fusesearch.search.ripgrep import RipgrepRun, Unfinished, message
+from fusesearch.search.ripgrep import RipgrepRun, Unfinished, message, unread
 
 
 def test_the_binary_is_the_environments_own():
@@ -35,6 +35,13 @@ def test_output_is_read_up_to_the_limit(tmp_path):
     part = RipgrepRun().run(["--regexp=x", "./"], tmp_path, 5000)
     assert (whole.complete, whole.returncode) == (True, 0)
     assert (part.complete, len(part.stdout)) == (False, 5000)
+
+
+def test_more_messages_than_a_pipe_holds_stop_no_search(tmp_path):
+    gone = [f"./gone{number}: b" for number in range(3000)]
+    found = RipgrepRun().run(["--regexp=x", "--", *gone], tmp_path, 1000)
+    assert found.complete
+    assert ("gone0: b", "No such file or directory") in unread(found.stderr)
 
 
 def test_a_search_stopped_before_it_starts_does_not_start(tmp_path):

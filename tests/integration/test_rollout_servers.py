@@ -1,12 +1,8 @@
 """Servers of rollouts: processes that speak vLLM's token protocol, published to, asleep, killed and wrong."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import httpx2
 import psutil
@@ -25,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, base: Path) -> Iterator[Servers]:
+def server(tmp_path_factory, base):
     """One server for all tests that leave it running: to start one takes seconds."""
     with Servers(Compute(), tmp_path_factory.mktemp("server") / "vllm.log", gpus=0) as servers:
         servers.start(base)
@@ -35,24 +31,24 @@ def server(tmp_path_factory: pytest.TempPathFactory, base: Path) -> Iterator[Ser
 class Setting:
     """A tiny student with a way to publish it to a running server."""
 
-    def __init__(self, folder: Path, base: Path, servers: Servers, dtype: str = "float32") -> None:
+    def __init__(self, folder, base, servers, dtype="float32"):
         self.model, self.tokenizer = load_student(base)
         self.folder = folder / "weights"
         self.servers = servers
         self.weights = ServedPolicy(self.folder, servers, self.tokenizer, dtype)
 
-    def check(self, temperature: float = 0.7) -> float:
+    def check(self, temperature=0.7):
         return self.weights.check(self.model, temperature)
 
 
 @pytest.fixture
-def setting(tmp_path: Path, base: Path, server: Servers) -> Setting:
+def setting(tmp_path, base, server):
     it = Setting(tmp_path, base, server)
     it.weights.publish(it.model, 0)
     return it
 
 
-def end(servers: Servers, how: signal.Signals) -> None:
+def end(servers, how):
     """Send a signal to a server, not to the process that watches it."""
     process = servers._servers[0].process
     assert process is not None
@@ -60,7 +56,7 @@ def end(servers: Servers, how: signal.Signals) -> None:
         child.send_signal(how)
 
 
-def test_the_server_samples_from_the_weights_that_were_published_and_the_model_is_as_before(setting: Setting) -> None:
+def test_the_server_samples_from_the_weights_that_were_published_and_the_model_is_as_before(setting):
     before = {name: value.clone() for name, value in setting.model.state_dict().items()}
     assert setting.check() < 1e-4
     assert all(torch.equal(value, before[name]) for name, value in setting.model.state_dict().items())
@@ -71,7 +67,7 @@ def test_the_server_samples_from_the_weights_that_were_published_and_the_model_i
     assert setting.weights.version() in {path.name for path in versions}
 
 
-def test_other_log_probabilities_are_noticed(tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_log_probabilities_are_noticed(tmp_path, base, monkeypatch):
     monkeypatch.setenv("RAW", "1")
     with Servers(Compute(), tmp_path / "vllm.log", gpus=0) as servers:
         it = Setting(tmp_path, base, servers)
@@ -83,7 +79,7 @@ def test_other_log_probabilities_are_noticed(tmp_path: Path, base: Path, monkeyp
             it.weights.publish(it.model, 1)
 
 
-def failing(folder: Path) -> Path:
+def failing(folder):
     """A program that notes which GPUs it may use and how it allocates, and fails."""
     program = folder / "python"
     seen = f'echo "$CUDA_VISIBLE_DEVICES$PYTORCH_CUDA_ALLOC_CONF" > {folder}/gpus'
@@ -92,7 +88,7 @@ def failing(folder: Path) -> Path:
     return program
 
 
-def test_a_server_that_does_not_start_is_one_line(tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_does_not_start_is_one_line(tmp_path, base, monkeypatch):
     servers = Servers(Compute(), tmp_path / "vllm.log", gpus=0)
     monkeypatch.setattr(serving, "ENVIRONMENT", failing(tmp_path))
     with servers, pytest.raises(InfrastructureError, match=r"vLLM at http://127.0.0.1:\d+ ended \(Error: no\): see .*vllm.log"):
@@ -104,9 +100,7 @@ def test_a_server_that_does_not_start_is_one_line(tmp_path: Path, base: Path, mo
         Servers(Compute(serve=3), tmp_path / "vllm.log", gpus=2)
 
 
-def test_a_server_gets_the_last_of_the_gpus_that_this_process_may_use_and_not_its_allocator(
-    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_gets_the_last_of_the_gpus_that_this_process_may_use_and_not_its_allocator(tmp_path, base, monkeypatch):
     quiet()
     assert os.environ["PYTORCH_CUDA_ALLOC_CONF"] == "expandable_segments:True"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7,9")
@@ -125,7 +119,7 @@ def test_a_server_gets_the_last_of_the_gpus_that_this_process_may_use_and_not_it
 SLEEPS = Compute(options=["--enable-sleep-mode"])
 
 
-def test_servers_that_sleep_wake_with_their_weights(tmp_path: Path, base: Path) -> None:
+def test_servers_that_sleep_wake_with_their_weights(tmp_path, base):
     with Servers(SLEEPS, tmp_path / "vllm.log", gpus=0) as servers:
         it = Setting(tmp_path, base, servers)
         servers.start(it.weights.write(it.model, 0))
@@ -137,12 +131,12 @@ def test_servers_that_sleep_wake_with_their_weights(tmp_path: Path, base: Path) 
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9", "http://127.0.0.1:9/v1/", "nonsense"])
-def test_an_address_that_is_nobodys_is_one_line(tmp_path: Path, address: str) -> None:
+def test_an_address_that_is_nobodys_is_one_line(tmp_path, address):
     with pytest.raises(InfrastructureError, match="no vLLM server answers at"):
         Servers(Compute(servers=[address]), tmp_path / "vllm.log", gpus=0).start(tmp_path)
 
 
-def test_a_server_of_a_model_with_another_vocabulary_is_one_line(tmp_path: Path, setting: Setting) -> None:
+def test_a_server_of_a_model_with_another_vocabulary_is_one_line(tmp_path, setting):
     tokenizer = student.train_tokenizer(["def prime(n): return n"] * 5, 300)
     model = student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0)
     given = Servers(Compute(servers=setting.servers.addresses), tmp_path / "none.log", gpus=0)
@@ -153,7 +147,7 @@ def test_a_server_of_a_model_with_another_vocabulary_is_one_line(tmp_path: Path,
     assert setting.check() < 1e-4  # its own trainer goes on
 
 
-def test_no_room_for_weights_is_one_line(tmp_path: Path, setting: Setting) -> None:
+def test_no_room_for_weights_is_one_line(tmp_path, setting):
     (tmp_path / "full").write_text("a file where a folder should be")
     weights = ServedPolicy(tmp_path / "full" / "w", setting.servers, setting.tokenizer, "float32")
     with pytest.raises(InfrastructureError, match=r"weights cannot be written to .*make room there"):

@@ -1,16 +1,11 @@
 """Finished checkpoints behind servers that speak vLLM's token protocol: evaluated, and as teachers."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 import torch
 
 from fusesearch.core.caches import Caches
-from fusesearch.core.config import Compute, Params, Teacher
+from fusesearch.core.config import Compute, Teacher
 from fusesearch.core.errors import ArtifactError
-from fusesearch.core.schema import Score
 from fusesearch.core.storage import Journal, read_instances
 from fusesearch.evaluation.grid import Benchmark, Endpoint, Grid
 from fusesearch.evaluation.running import opened
@@ -23,7 +18,7 @@ from tests.fakes.training import snapshots_in
 pytestmark = pytest.mark.usefixtures("engine")
 
 
-def scored(out: Path, params: Params, instances: Path, base: Path, compute: Compute | None) -> list[Score]:
+def scored(out, params, instances, base, compute):
     grid = Grid(
         localizers=["fusesearch"], models=[Endpoint(name="student", checkpoint=base, temperature=0.0)], runs=1, compute=compute,
         benchmarks=[Benchmark(name="held-out", instances=instances, repos=out.parent / "repos")],
@@ -33,9 +28,7 @@ def scored(out: Path, params: Params, instances: Path, base: Path, compute: Comp
         return run.run(run.cells[0])
 
 
-def test_a_checkpoint_scores_the_same_behind_servers_as_in_this_process(
-    tmp_path: Path, params: Params, instances: Path, base: Path
-) -> None:
+def test_a_checkpoint_scores_the_same_behind_servers_as_in_this_process(tmp_path, params, instances, base):
     here = scored(tmp_path / "here", params, instances, base, None)
     there = scored(tmp_path / "there", params, instances, base, Compute(serve=2))
     assert all(score.error is None for score in there)
@@ -45,7 +38,7 @@ def test_a_checkpoint_scores_the_same_behind_servers_as_in_this_process(
     assert (tmp_path / "there/vllm.log").exists()
 
 
-def test_running_servers_change_to_the_checkpoint(tmp_path: Path, base: Path) -> None:
+def test_running_servers_change_to_the_checkpoint(tmp_path, base):
     other, tokenizer = load_student(base)
     with torch.no_grad():
         other.model.embed_tokens.weight.mul_(2)
@@ -61,9 +54,7 @@ def test_running_servers_change_to_the_checkpoint(tmp_path: Path, base: Path) ->
     assert not folder.exists()
 
 
-def test_a_teacher_without_an_endpoint_is_served_by_the_stage(
-    tmp_path: Path, params: Params, instances: Path, base: Path
-) -> None:
+def test_a_teacher_without_an_endpoint_is_served_by_the_stage(tmp_path, params, instances, base):
     taught = params.model_copy(update={"teacher": Teacher(model=str(base))})
     snapshot = snapshots_in(tmp_path)
     candidates = draw(read_instances(instances), taught.synthesize, 0)
@@ -74,7 +65,7 @@ def test_a_teacher_without_an_endpoint_is_served_by_the_stage(
     assert [row.instance_id for row in made] == [candidate.instance.instance_id for candidate in candidates]
 
 
-def test_a_checkpoint_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
+def test_a_checkpoint_that_does_not_exist_is_one_line(tmp_path):
     with (
         pytest.raises(ArtifactError, match="nowhere is not a folder and cannot be downloaded from the hub"),
         served("nowhere", Compute(), tmp_path, "float32"),

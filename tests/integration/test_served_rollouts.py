@@ -1,15 +1,10 @@
 """GRPO with rollouts by servers that speak vLLM's token protocol: real training, with processes that are killed."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from fusesearch.core.config import Compute, Params, Validation
+from fusesearch.core.config import Compute, Validation
 from fusesearch.training.served import ServedPolicy
 from tests.fakes.training import Killed, stop_at
 
@@ -19,14 +14,14 @@ SLEEPS = Compute(options=["--enable-sleep-mode"])
 
 
 @pytest.fixture
-def train(params: Params, reinforce):  # type: ignore[no-untyped-def]
-    def run(name: str, compute: Compute = params.compute, **changes: object) -> list[dict[str, float]]:
+def train(params, reinforce):
+    def run(name, compute=params.compute, **changes):
         return reinforce(name, given=params.model_copy(update={"compute": compute}), rollouts="vllm", **changes)
 
     return run
 
 
-def test_grpo_trains_on_what_servers_sample_that_sleep_while_a_step_trains(tmp_path: Path, train) -> None:  # type: ignore[no-untyped-def]
+def test_grpo_trains_on_what_servers_sample_that_sleep_while_a_step_trains(tmp_path, train):
     rows = train("out", compute=SLEEPS, steps=2)
     assert [row["errored"] for row in rows] == [0, 0]
     assert [row["step"] for row in rows] == [1, 2]
@@ -47,13 +42,11 @@ def test_grpo_trains_on_what_servers_sample_that_sleep_while_a_step_trains(tmp_p
 @pytest.mark.parametrize(
     ("averaged", "published"), [pytest.param(0.0, [0, 0, 1, 2], marks=pytest.mark.rare), (0.5, [0, 0, 0, 1, 1, 2])]
 )
-def test_servers_validate_the_weights_of_each_step(  # type: ignore[no-untyped-def]
-    tmp_path: Path, train, monkeypatch: pytest.MonkeyPatch, averaged: float, published: list[int]
-) -> None:
-    seen: list[tuple[int, torch.Tensor]] = []
+def test_servers_validate_the_weights_of_each_step(tmp_path, train, monkeypatch, averaged, published):
+    seen = []
     publish = ServedPolicy.publish
 
-    def watched(self: ServedPolicy, model: Any, step: int) -> dict[str, float]:
+    def watched(self, model, step):
         seen.append((step, next(model.parameters()).detach().clone()))
         return publish(self, model, step)
 
@@ -67,7 +60,7 @@ def test_servers_validate_the_weights_of_each_step(  # type: ignore[no-untyped-d
 
 
 @pytest.mark.rare
-def test_a_killed_training_goes_on_as_if_it_had_not_been_killed(tmp_path: Path, train) -> None:  # type: ignore[no-untyped-def]
+def test_a_killed_training_goes_on_as_if_it_had_not_been_killed(tmp_path, train):
     train("whole", steps=3)
     with pytest.raises(Killed):
         train("cut", on_log=stop_at(2), steps=3)

@@ -273,7 +273,7 @@ def test_a_killed_run_goes_on_and_rows_are_neither_lost_nor_doubled(site, tmp_pa
     resumed = mine(config, 0, tmp_path)
     assert resumed.instances == whole
     assert not list((tmp_path / "repos").glob(".partial-*"))
-    worked: list[int] = []
+    worked = []
     again = mine(config, 0, tmp_path, lambda kept, total: worked.append(kept))
     assert (again.instances, worked) == (whole, [])
 
@@ -306,7 +306,7 @@ def test_a_worker_that_dies_ends_the_run_and_the_next_run_has_all_packages(site,
         mine(config, 0, tmp_path)
     if child := (tmp_path / "flag").read_text():
         os.kill(int(child), signal.SIGKILL)  # it still runs: nobody waited for it
-    counts: list[int] = []
+    counts = []
     mined = mine(config, 0, tmp_path, lambda kept, total: counts.append(kept))
     assert {instance.repo for instance in mined.instances} == {"littlepkg/littlepkg", "dyingpkg/dyingpkg"}
     assert (min(counts) >= 2, mined.table["skipped"]) == (True, {})

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from itertools import product
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -40,7 +39,7 @@ FILES = {
 ISSUE = "`Basket.total` is wrong: it counts the stock of the basket twice."
 
 
-async def run(name: str, repository: Repository, reply: str, folder: Path, **settings):
+async def run(name, repository, reply, folder, **settings):
     instance = Instance(instance_id="o__n-1", repo="o/n", base_commit="c", problem_statement=ISSUE)
     with Endpoint(lambda request: {"role": "assistant", "content": reply}) as endpoint:
         model = OpenAICompatibleModel("m", endpoint.url, retries=0)

@@ -1,5 +1,6 @@
 """What MLflow has of finished runs, on a real SQLite store."""
 
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,12 +13,15 @@ from fusesearch.core.errors import DataError, TrackingUnavailable
 from fusesearch.core.schema import Instance, Score
 from fusesearch.core.storage import write_instances, write_jsonl
 from fusesearch.evaluation.metrics import COUNTS, METRICS, aggregate
+from fusesearch.reporting.experiment.results import read_results
 from tasks.running.record import RunRecord, digests, reproduction_record, stage_record, write_record
 from tasks.tracking import EXPERIMENT, Live, track, tracking_uri
 from tasks.tracking.projection import RECORDED
 from tasks.tracking.store import locked_client, make_client
 from tests.fakes.local_server import LocalServer, by
 from tests.fakes.waiting import wait_for
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -337,3 +341,20 @@ def test_a_server_that_rejects_the_credentials_says_what_to_set(tmp_path, monkey
     hint = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
     with LocalServer(guarded) as server, pytest.raises(TrackingUnavailable, match=hint), locked_client(server.address) as client:
         client.search_experiments()
+
+
+def test_committed_results_of_an_experiment_are_runs_to_compare_until_it_runs_here(project):
+    for name in ("params.yaml", "experiments/stages/experiment.yaml", "experiments/stages/results.json"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, project / name)
+    results = read_results(project / "experiments/stages")
+    for made in (1 + sum(len(arm.seeds) for arm in results.arms), 0):
+        assert CliRunner().invoke(app, ["track"]).stdout.startswith(f"{made} of ")
+    arm = results.arm("sft+rl")
+    (run,) = runs("fusesearch/stages", arm="sft+rl", seed="1")
+    assert (run.data.tags["committed"], run.data.tags["git.revision"]) == ("true", results.revision.partition("+")[0])
+    assert run.data.params == {"arm": "sft+rl", "seed": "1", "grpo.start": "sft"}
+    assert {name: run.data.metrics[name] for name in arm.figures} == {name: row.by_seed[1] for name, row in arm.figures.items()}
+    (study,) = runs("fusesearch/stages", kind="experiment")
+    assert run.data.tags["mlflow.parentRunId"] == study.info.run_id
+    assert results.summary in study.data.tags["mlflow.note.content"]

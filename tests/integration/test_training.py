@@ -1,21 +1,16 @@
 """SFT and GRPO on a tiny random model: real TRL trainers, real tools, a real git repository."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NoReturn
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from fusesearch.agents.models.transformers import TransformersModel
-from fusesearch.core.config import Base, Lora, Params, RolloutSearch
+from fusesearch.core.config import Base, Lora, RolloutSearch
 from fusesearch.core.errors import InfrastructureError
-from fusesearch.core.schema import Expected, Score, Tokens, Trajectory, Truth, Turn
+from fusesearch.core.schema import Expected, Score, Tokens, Truth, Turn
 from fusesearch.core.storage import read_instances, read_json, write_instances, write_jsonl
 from fusesearch.training import grpo, sft
 from fusesearch.training.environment import Rollout, columns_of
@@ -25,13 +20,10 @@ from fusesearch.training.trainer import load_student, save_checkpoint, settle, t
 from tests.fakes.training import Killed, snapshots_in, stop_at
 from tests.integration.conftest import ANSWER, SEARCH
 
-Reinforce = Callable[..., list[dict[str, float]]]
-ADAPTED: dict[str, Any] = {"optimizer": "adamw", "lora": Lora(rank=4)}
+ADAPTED = {"optimizer": "adamw", "lora": Lora(rank=4)}
 
 
-def test_only_assistant_tokens_are_trained_and_drills_are_rows_beside_them(
-    base: Path, params: Params, trajectory: Trajectory
-) -> None:
+def test_only_assistant_tokens_are_trained_and_drills_are_rows_beside_them(base, params, trajectory):
     _, tokenizer = load_student(base)
     rows, dropped = tokenize([trajectory], tokenizer, params)
     trained = tokenizer.decode([label for label in rows[0]["labels"] if label != -100])
@@ -46,9 +38,7 @@ def test_only_assistant_tokens_are_trained_and_drills_are_rows_beside_them(
         assert tokenizer.decode([label for label in row["labels"] if label != -100]).count(" of /repo/") >= 1
 
 
-def test_sft_learns_the_trajectory_and_says_what_it_was_trained_with(
-    sft_run: Path, base: Path, params: Params, trajectory: Trajectory
-) -> None:
+def test_sft_learns_the_trajectory_and_says_what_it_was_trained_with(sft_run, base, params, trajectory):
     assert read_json(sft_run / "figures.json")["steps"] == 12
     assert [json.loads(line)["step"] for line in (sft_run / "out/log.jsonl").read_text().splitlines()] == [10]
     (row,), _ = tokenize([trajectory], load_student(base)[1], params)
@@ -59,13 +49,11 @@ def test_sft_learns_the_trajectory_and_says_what_it_was_trained_with(
     assert (sft_run / "out" / "checkpoint" / "fusesearch.json").is_file()
 
 
-def test_activations_that_are_computed_again_change_no_weight(
-    tmp_path: Path, params: Params, base: Path, trajectory: Trajectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def step(again: bool) -> tuple[int, dict[str, torch.Tensor]]:
+def test_activations_that_are_computed_again_change_no_weight(tmp_path, params, base, trajectory, monkeypatch):
+    def step(again):
         monkeypatch.setattr("fusesearch.training.sft.recomputes", lambda model: again)
         model, tokenizer = load_student(base)
-        forwards: list[int] = []
+        forwards = []
         model.model.layers[0].mlp.register_forward_pre_hook(lambda *_: forwards.append(1))
         rows, _ = tokenize([trajectory] * 4, tokenizer, params)
         section = params.sft.model_copy(update={"batch_size": 4, "micro_batch": 4, "epochs": 1})
@@ -78,9 +66,7 @@ def test_activations_that_are_computed_again_change_no_weight(
         torch.testing.assert_close(others[name], value, rtol=0, atol=1e-7)
 
 
-def test_small_steps_move_weights_that_come_in_bfloat16(
-    tmp_path: Path, params: Params, base: Path, trajectory: Trajectory
-) -> None:
+def test_small_steps_move_weights_that_come_in_bfloat16(tmp_path, params, base, trajectory):
     for part in load_student(base):
         (part.bfloat16() if isinstance(part, torch.nn.Module) else part).save_pretrained(tmp_path / "start")
     model, tokenizer = load_student(tmp_path / "start")
@@ -92,10 +78,8 @@ def test_small_steps_move_weights_that_come_in_bfloat16(
     assert moved.float().mean() > 0.9
 
 
-def test_passes_compute_in_bfloat16_on_a_gpu_whose_params_say_so(
-    tmp_path: Path, params: Params, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def bfloat16(dtype: str, asked: bool | None = None) -> bool:
+def test_passes_compute_in_bfloat16_on_a_gpu_whose_params_say_so(tmp_path, params, monkeypatch):
+    def bfloat16(dtype, asked=None):
         given = params.model_copy(update={"model": params.model.model_copy(update={"dtype": dtype})})
         return bool(trainer_arguments(tmp_path, params.sft, given, asked)["bf16"])
 
@@ -104,7 +88,7 @@ def test_passes_compute_in_bfloat16_on_a_gpu_whose_params_say_so(
     assert (bfloat16("bfloat16"), bfloat16("float32")) == (True, False)
 
 
-def test_products_of_float32_have_the_precision_that_params_say(base: Path) -> None:
+def test_products_of_float32_have_the_precision_that_params_say(base):
     try:
         load_student(base, matmul="medium")
         assert torch.get_float32_matmul_precision() == "medium"
@@ -114,10 +98,8 @@ def test_products_of_float32_have_the_precision_that_params_say(base: Path) -> N
 
 
 @pytest.mark.parametrize("changes", [{}, pytest.param(ADAPTED, marks=pytest.mark.rare, id="adapters")])
-def test_killed_training_goes_on_from_its_last_step(
-    tmp_path: Path, params: Params, sft_run: Path, changes: dict[str, Any]
-) -> None:
-    def run(name: str, on_log: Callable[[dict[str, float]], None]) -> float:
+def test_killed_training_goes_on_from_its_last_step(tmp_path, params, sft_run, changes):
+    def run(name, on_log):
         return train_sft(given, sft_run / "t.jsonl", tmp_path / name, on_log=on_log)["steps"]
 
     given = params.model_copy(update={"sft": params.sft.model_copy(update=changes)})
@@ -132,9 +114,7 @@ def test_killed_training_goes_on_from_its_last_step(
     assert weights[0] == weights[1]
 
 
-def test_a_base_is_trained_from_scratch_on_episodes_and_drills(
-    tmp_path: Path, params: Params, instances: Path, monkeypatch
-) -> None:  # type: ignore[no-untyped-def]
+def test_a_base_is_trained_from_scratch_on_episodes_and_drills(tmp_path, params, instances, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("fusesearch.training.nano.base.SHAPE", {"hidden": 32, "layers": 2, "heads": 2, "feed_forward": 64})
     train = params.sft.model_copy(update={"epochs": 1, "drills": 5, "max_length": 900})
@@ -147,15 +127,15 @@ def test_a_base_is_trained_from_scratch_on_episodes_and_drills(
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
 
 
-def test_grpo_makes_steps_with_the_projects_rollouts(tmp_path: Path, reinforce: Reinforce) -> None:
+def test_grpo_makes_steps_with_the_projects_rollouts(tmp_path, reinforce):
     rows = reinforce(renamed=1.0, scale_rewards="none")
     assert [row["step"] for row in rows] == [1, 2]
     assert {"reward", "kl", "f1", "efficiency", "calls_per_turn"} <= set(rows[0])
     assert (tmp_path / "out" / "checkpoint" / "model.safetensors").is_file()
 
 
-def test_grpo_ends_where_no_rollout_of_a_step_could_run(reinforce: Reinforce, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def missing(*_: object) -> NoReturn:
+def test_grpo_ends_where_no_rollout_of_a_step_could_run(reinforce, monkeypatch):
+    async def missing(*_):
         raise InfrastructureError("ripgrep is missing")
 
     monkeypatch.setattr(TransformersModel, "complete", missing)
@@ -163,7 +143,7 @@ def test_grpo_ends_where_no_rollout_of_a_step_could_run(reinforce: Reinforce, mo
         reinforce()
 
 
-def test_grpo_takes_issues_and_questions_together(params: Params, instances: Path, reinforce: Reinforce) -> None:
+def test_grpo_takes_issues_and_questions_together(params, instances, reinforce):
     issue = read_instances(instances)[0]
     expected = Expected(family="default", kind="value", values=["2"])
     asked = {"instance_id": "q", "problem_statement": "What is 4 % 2?", "truth": Truth(files=["a.py"], expected=expected)}
@@ -175,7 +155,7 @@ def test_grpo_takes_issues_and_questions_together(params: Params, instances: Pat
     assert row["errored"] == 0
 
 
-def test_grpo_trains_on_trees(tmp_path: Path, reinforce: Reinforce) -> None:
+def test_grpo_trains_on_trees(tmp_path, reinforce):
     search = RolloutSearch(kind="mcts", simulations=3, self_critique="distil", expansion="lazy")
     (row,) = reinforce(search=search, steps=1)
     assert 0 < row["tree_turns_trained"] <= row["tree_turns"]
@@ -185,10 +165,8 @@ def test_grpo_trains_on_trees(tmp_path: Path, reinforce: Reinforce) -> None:
     assert any(node["trained"] and node["reward"] is not None for node in tree["nodes"])
 
 
-def test_the_mean_over_the_last_steps_is_saved_also_by_a_run_that_was_killed(
-    tmp_path: Path, reinforce: Reinforce, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def run(name: str, averaged: float, on_log: Callable[[dict[str, float]], None]) -> dict[str, torch.Tensor]:
+def test_the_mean_over_the_last_steps_is_saved_also_by_a_run_that_was_killed(tmp_path, reinforce, monkeypatch):
+    def run(name, averaged, on_log):
         reinforce(name, on_log=on_log, steps=3, averaged=averaged, learning_rate=0.05, prompts_per_step=1)
         return load_file(tmp_path / name / "checkpoint" / "model.safetensors")
 
@@ -205,7 +183,7 @@ def test_the_mean_over_the_last_steps_is_saved_also_by_a_run_that_was_killed(
     assert not saved.exists()
 
 
-def test_observations_between_turns_are_masked(trajectory: Trajectory) -> None:
+def test_observations_between_turns_are_masked(trajectory):
     first = Tokens(prompt_ids=[1, 2], completion_ids=[3, 9], logprobs=[-0.1, -0.2])
     second = Tokens(prompt_ids=[1, 2, 3, 9, 5, 6], completion_ids=[7, 9], logprobs=[-0.3, -0.4])
     episode = trajectory.model_copy(update={"turns": [Turn(text="a", tokens=first), Turn(text="b", tokens=second)]})
@@ -218,9 +196,7 @@ def test_observations_between_turns_are_masked(trajectory: Trajectory) -> None:
     }
 
 
-def test_adapters_train_beside_frozen_weights_and_the_checkpoint_has_them_merged(
-    tmp_path: Path, params: Params, base: Path, trajectory: Trajectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_adapters_train_beside_frozen_weights_and_the_checkpoint_has_them_merged(tmp_path, params, base, trajectory, monkeypatch):
     trainers = []
     monkeypatch.setattr(sft, "save_checkpoint", lambda trainer, out: trainers.append(trainer) or save_checkpoint(trainer, out))
     write_jsonl(tmp_path / "t.jsonl", [trajectory] * 8)
@@ -239,14 +215,14 @@ def test_adapters_train_beside_frozen_weights_and_the_checkpoint_has_them_merged
     assert json.loads((tmp_path / "out/checkpoint/config.json").read_text())["tie_word_embeddings"]
 
 
-def test_the_reference_of_adapters_is_the_model_without_them(reinforce: Reinforce, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reference_of_adapters_is_the_model_without_them(reinforce, monkeypatch):
     monkeypatch.setattr(grpo, "rollout_reward", lambda score, **_: [float(n % 2) for n in range(len(score))])
     rows = reinforce(**ADAPTED, steps=3, learning_rate=0.05, temperature=1.0)
     assert rows[0]["kl"] == pytest.approx(0, abs=1e-6)
     assert rows[-1]["kl"] > 1e-4
 
 
-def test_a_process_trains_on_one_gpu_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_process_trains_on_one_gpu_and_says_so(caplog):
     arguments = SimpleNamespace(n_gpu=4, _n_gpu=4, device=torch.device("cuda", 0), fsdp_plugin_args=None)
     assert settle(arguments)._n_gpu == 1
     assert "training takes one of this machine's 4 GPUs" in caplog.text

@@ -1,18 +1,15 @@
 """The transformers model on a tiny random checkpoint: batches, kept keys and values, recorded tokens."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import threading
-from pathlib import Path
 
 import pytest
 import torch
 from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
 
 from fusesearch.agents.models import chat, transformers
-from fusesearch.agents.models.base import Completion, Sampling
+from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.core.errors import ArtifactError
 from tests.fakes.conversations import all_played, prompt
@@ -21,7 +18,7 @@ ISSUES = ["prime fails", "a much longer issue about prime numbers and n + 1 in m
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_batch_and_cache_change_nothing(base: Path, temperature: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_and_cache_change_nothing(base, temperature, monkeypatch):
     sampling = Sampling(temperature=temperature, max_new_tokens=12, seed=5)
     before = set(threading.enumerate())
     together = asyncio.run(all_played(TransformersModel.load(base), ISSUES, sampling))
@@ -34,7 +31,7 @@ def test_batch_and_cache_change_nothing(base: Path, temperature: float, monkeypa
     assert not any(thread.is_alive() for thread in left), "to close a model ends its thread"
 
 
-def test_recorded_tokens_are_extended_by_the_next_request_and_have_the_models_log_probabilities(base: Path) -> None:
+def test_recorded_tokens_are_extended_by_the_next_request_and_have_the_models_log_probabilities(base):
     model = TransformersModel.load(base)
     played = asyncio.run(all_played(model, ISSUES[:2], Sampling(temperature=1.0, max_new_tokens=8, seed=3)))[1]
     tokens = [made.tokens for made in played if made.tokens]
@@ -49,18 +46,18 @@ def test_recorded_tokens_are_extended_by_the_next_request_and_have_the_models_lo
     assert last.logprobs == pytest.approx(expected, abs=1e-4)
 
 
-def test_missing_checkpoint_is_one_clear_line(tmp_path: Path) -> None:
+def test_missing_checkpoint_is_one_clear_line(tmp_path):
     with pytest.raises(ArtifactError, match="holds no checkpoint"):
         TransformersModel.load(tmp_path)
 
 
-def test_a_message_gets_what_is_left_of_the_context_and_one_without_room_ends_as_context(base: Path) -> None:
+def test_a_message_gets_what_is_left_of_the_context_and_one_without_room_ends_as_context(base):
     model = TransformersModel.load(base)
     long, short = prompt("n " * 40), prompt("n")
     length = len(chat.prompt_ids(model.tokenizer, long, []))
     model.model.config.max_position_embeddings = length + 2
 
-    async def ask() -> list[Completion]:
+    async def ask():
         made = await asyncio.gather(*(model.complete(row, [], Sampling(max_new_tokens=6)) for row in (long, short)))
         model.model.config.max_position_embeddings = length
         return [*made, await model.complete(long, [], Sampling(max_new_tokens=6))]
@@ -69,7 +66,7 @@ def test_a_message_gets_what_is_left_of_the_context_and_one_without_room_ends_as
     assert [(row.finish_reason, row.usage.completion_tokens) for row in made] == [("length", 2), ("length", 6), ("context", 0)]
 
 
-def test_every_id_of_the_generation_config_ends_a_message(base: Path) -> None:
+def test_every_id_of_the_generation_config_ends_a_message(base):
     model = TransformersModel.load(base)
     sampling = Sampling(max_new_tokens=6)
     free = asyncio.run(model.complete(prompt("n"), [], sampling))
@@ -83,7 +80,7 @@ def test_every_id_of_the_generation_config_ends_a_message(base: Path) -> None:
     assert ended.text == model.tokenizer.decode(free.tokens.completion_ids[:first])
 
 
-def test_experts_that_were_trained_with_a_loss_of_their_router_sample(base: Path) -> None:
+def test_experts_that_were_trained_with_a_loss_of_their_router_sample(base):
     tokenizer = TransformersModel.load(base).tokenizer
     config = Qwen3MoeConfig(
         vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, moe_intermediate_size=32, num_hidden_layers=2,

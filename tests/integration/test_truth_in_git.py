@@ -178,6 +178,13 @@ def test_a_damaged_object_is_named_and_never_a_file_that_is_not_there(repository
             truth_in_git(repository, base, patch)
 
 
+def test_what_a_partial_clone_lacks_is_said_to_be_there_to_fetch(repository, tmp_path):
+    git(repository, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", "--bare", "--filter=blob:none", "--no-local", f"file://{repository}", "part")
+    with pytest.raises(RepositoryError, match=r"this partial clone lacks HEAD:mod\.py: `git show HEAD:mod\.py` there fetches it"):
+        truth_in_git(tmp_path / "part", "HEAD", PATCH)
+
+
 def test_other_files_are_read_after_a_damaged_one_and_after_endless_warnings_of_git(repository):
     committed(repository, {"other.py": LONG})
     cut(object_file(repository, "HEAD:other.py"))

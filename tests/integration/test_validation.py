@@ -1,41 +1,30 @@
 """GRPO with validation on a tiny random model: what it measures, what it leaves alone, and what a killed run does with it."""
 
-from __future__ import annotations
-
 import json
 import random
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from fusesearch.core.config import Params
-from fusesearch.core.errors import DataError
 from fusesearch.core.storage import read_instances, read_jsonl, write_instances
 from fusesearch.evaluation.metrics import mean_of
 from fusesearch.training import grpo
-from fusesearch.training.rollouts import Batch, Episodes
+from fusesearch.training.rollouts import Episodes
 from fusesearch.training.trainer import load_student
 from fusesearch.training.validation import Validated, reserve
 from tests.fakes.training import Killed, stop_at
 
-Weights = dict[str, torch.Tensor]
-Rows = list[dict[str, float]]
-Train = Callable[..., Weights]
-
 
 @pytest.fixture
-def train(tmp_path: Path, params: Params, instances: Path, reinforce, monkeypatch: pytest.MonkeyPatch) -> Train:  # type: ignore[no-untyped-def]
+def train(tmp_path, params, instances, reinforce, monkeypatch):
     """Trains four steps of one prompt with rewards that move the weights, in the folder of a name. Returns the weights."""
     monkeypatch.setattr(grpo, "rollout_reward", lambda score, **_: [float(n % 2) for n in range(len(score))])
     every = [row.model_copy(update={"instance_id": f"i{n}"}) for n, row in enumerate(read_instances(instances) * 3)]
     write_instances(instances, every)
 
-    def run(name: str, pool: Path = instances, **changes: Any) -> Weights:
+    def run(name, pool=instances, **changes):
         validation = params.grpo.validation.model_copy(update={"prompts": 2, **changes.pop("validation", {})})
         usual = {"steps": 4, "prompts_per_step": 1, "learning_rate": 0.05, "validation": validation}
         reinforce(name, pool=pool, **usual | changes)
@@ -44,38 +33,38 @@ def train(tmp_path: Path, params: Params, instances: Path, reinforce, monkeypatc
     return run
 
 
-def rows_of(folder: Path) -> Rows:
+def rows_of(folder):
     return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
-def timeless(rows: Rows) -> Rows:
+def timeless(rows):
     return [
         {key: value for key, value in row.items() if not key.endswith(("seconds", "per_second", "step_time"))} for row in rows
     ]
 
 
-def equal(first: Weights, second: Weights) -> bool:
+def equal(first, second):
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
 def test_a_validation_is_greedy_by_the_weights_of_its_step_and_changes_nothing(
-    train: Train, tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    train, tmp_path, params, instances, base, monkeypatch
+):
     """Validations are before the first step, after the third and after the last, of a run whose weights are a mean."""
-    drawn: list[bool] = []
-    asked: list[Weights] = []
+    drawn = []
+    asked = []
     add, make = grpo.Validator._add, Episodes.make
 
-    def state() -> Any:
+    def state():
         return random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
 
-    def added(validator: Any, step: int, trainer: Any) -> bool:
+    def added(validator, step, trainer):
         before = state()
         best = add(validator, step, trainer)
         drawn.append(state() != before)
         return best
 
-    def made(episodes: Episodes, ids: list[str], step: int, policy: Any, positions: Any = None) -> Batch:
+    def made(episodes, ids, step, policy, positions=None):
         if not episodes.section.temperature:
             asked.append({name: value.clone() for name, value in policy.model.state_dict().items()})
         return make(episodes, ids, step, policy, positions)
@@ -110,8 +99,8 @@ def test_a_validation_is_greedy_by_the_weights_of_its_step_and_changes_nothing(
 
 
 @pytest.mark.parametrize("killed_at", [3, pytest.param(0, marks=pytest.mark.rare), pytest.param(2, marks=pytest.mark.rare)])
-def test_a_killed_run_neither_loses_nor_doubles_a_validation(train: Train, tmp_path: Path, killed_at: int) -> None:
-    def scores(name: str) -> list[tuple[int, list[float]]]:
+def test_a_killed_run_neither_loses_nor_doubles_a_validation(train, tmp_path, killed_at):
+    def scores(name):
         rows = read_jsonl(tmp_path / name / "checkpoint/validation.jsonl", Validated)
         return [(row.step, [score.f1 for score in row.scores]) for row in rows]
 
@@ -133,17 +122,15 @@ def test_a_killed_run_neither_loses_nor_doubles_a_validation(train: Train, tmp_p
         pytest.param([0.25, 0.25, 0.5], 4, marks=pytest.mark.rare),
     ],
 )
-def test_the_best_step_is_kept_the_first_of_several(
-    train: Train, tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch, rewards: list[float], best: int
-) -> None:
+def test_the_best_step_is_kept_the_first_of_several(train, tmp_path, base, monkeypatch, rewards, best):
     left = iter(rewards)
-    saved: dict[int, Weights] = {}
+    saved = {}
     add = grpo.Validator._add
 
-    def scored(self: Any, step: int, trainer: Any) -> bool:
+    def scored(self, step, trainer):
         reward, batch_of = next(left), self._batch_of
 
-        def rewarded(trainer: Any) -> Any:
+        def rewarded(trainer):
             batch = batch_of(trainer)
             return grpo.replace(batch, scores=[score.model_copy(update={"reward": reward}) for score in batch.scores])
 
@@ -158,8 +145,3 @@ def test_the_best_step_is_kept_the_first_of_several(
     assert not equal(kept, {name: saved[{0: 2, 2: 4, 4: 0}[best]][name] for name in kept})
     assert load_student(tmp_path / "out" / "checkpoint")
     assert (tmp_path / "out/checkpoint/fusesearch.json").is_file()
-
-
-def test_a_pool_without_prompts_to_spare_is_refused_in_one_line(train: Train) -> None:
-    with pytest.raises(DataError, match=r"the rl split has 9 instances, and grpo.validation.prompts takes 9 of them: lower it"):
-        train("out", validation={"every": 1, "prompts": 9})

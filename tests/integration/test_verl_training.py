@@ -1,16 +1,12 @@
 """GRPO by veRL's trainer, of which a fake stands here."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from safetensors.torch import load_file
 
-from fusesearch.core.config import Params
 from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
 from fusesearch.core.overrides import override
 from fusesearch.core.storage import read_json, read_jsonl
@@ -22,31 +18,31 @@ SETTINGS = {"grpo.engine": "verl", "grpo.prompts_per_step": 2, "grpo.group": 2, 
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path, monkeypatch):
     """A folder with the fake veRL, current."""
     fake_verl(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def run(params: Params, instances: Path, base: Path, **settings: Any) -> tuple[dict[str, float], list[dict[str, float]]]:
+def run(params, instances, base, **settings):
     changed = override(params, SETTINGS | {f"grpo.{key.replace('__', '.')}": value for key, value in settings.items()}, "test")
-    logged: list[dict[str, float]] = []
+    logged = []
     where = (Path("repos"), Path("snapshots"), Path("out"))
     figures = train_verl(changed, changed.grpo, instances, base, *where, on_log=logged.append)
     return figures, logged
 
 
-def lines(path: str) -> list[dict[str, float]]:
+def lines(path):
     return [json.loads(line) for line in Path(path).read_text().splitlines()]
 
 
-def weight(checkpoint: Path) -> float:
+def weight(checkpoint):
     """The fake's weights are the number of their step."""
     return float(load_file(checkpoint / "model.safetensors")["model.embed_tokens.weight"].flatten()[0])
 
 
-def test_it_leaves_what_our_own_trainer_leaves(project: Path, params: Params, instances: Path, base: Path) -> None:
+def test_it_leaves_what_our_own_trainer_leaves(project, params, instances, base):
     figures, logged = run(params, instances, base)
     assert (figures["instances"], figures["steps"], figures["f1"]) == (3, 3, 0.25)
     assert logged == lines("out/log.jsonl")
@@ -64,9 +60,7 @@ def test_it_leaves_what_our_own_trainer_leaves(project: Path, params: Params, in
     assert read_json(checkpoint / "config.json")["dtype"] == "bfloat16"
 
 
-def test_it_goes_on_after_the_last_saved_step(
-    project: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_goes_on_after_the_last_saved_step(project, params, instances, base, monkeypatch):
     monkeypatch.setenv("FAKE_VERL", "dies=2")
     with pytest.raises(
         InfrastructureError, match=r"veRL ended with status 1 \(RuntimeError: CUDA out of memory, says the fake\)"
@@ -81,9 +75,7 @@ def test_it_goes_on_after_the_last_saved_step(
     assert figures["steps"] == 3
 
 
-def test_validations_are_in_the_curve_and_beside_the_checkpoint(
-    project: Path, params: Params, instances: Path, base: Path
-) -> None:
+def test_validations_are_in_the_curve_and_beside_the_checkpoint(project, params, instances, base):
     figures, logged = run(params, instances, base, prompts_per_step=1, validation__every=1, validation__prompts=2)
     assert [row["step"] for row in logged] == [0, 1, 2, 3]
     assert [row["validation/reward"] for row in logged] == [0.25, 1.0, 0.5, 0.5]
@@ -93,25 +85,21 @@ def test_validations_are_in_the_curve_and_beside_the_checkpoint(
     assert [row.step for row in read_jsonl(Path("out/checkpoint") / FILE, Validated)] == [0, 1, 2, 3]
 
 
-def test_a_checkpoint_that_is_missing_is_one_line(
-    project: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkpoint_that_is_missing_is_one_line(project, params, instances, base, monkeypatch):
     monkeypatch.setenv("FAKE_VERL", "saves_nothing")
     with pytest.raises(InfrastructureError, match="veRL ended after step 0 without an error"):
         run(params, instances, base)
 
 
 @pytest.mark.rare
-def test_shards_that_are_missing_are_one_line(project: Path, params: Params, instances: Path, base: Path) -> None:
+def test_shards_that_are_missing_are_one_line(project, params, instances, base):
     run(params, instances, base)
     Path("out/verl/checkpoints/global_step_3/actor/fsdp_config.json").unlink()
     with pytest.raises(InfrastructureError, match=r"step 3 cannot be merged \(FileNotFoundError: Config file .*file system"):
         run(params, instances, base)
 
 
-def test_what_is_not_there_is_said_before_anything_starts(
-    project: Path, params: Params, instances: Path, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_there_is_said_before_anything_starts(project, params, instances, base, tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match=r"there is no experiments/profiles/verl/nowhere.yaml: use one of fusesearch-30b-a3b"):
         run(params, instances, base, verl_config="nowhere")
     with pytest.raises(DataError, match=r"3 prompts are fewer than grpo.prompts_per_step: lower it to 3"):

@@ -1,10 +1,7 @@
 """The real vLLM on a CPU beside transformers: tokens, log-probabilities, and weights that change."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +9,6 @@ import torch
 
 from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.transformers import TransformersModel
-from fusesearch.agents.models.vllm import VllmModel
 from fusesearch.core.config import Compute
 from fusesearch.training import serving
 from fusesearch.training.served import ServedPolicy
@@ -34,20 +30,20 @@ pytestmark = [
 
 
 class Setting:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.student, self.tokenizer = load_student(BASE)
         self.servers = Servers(Compute(), folder / "vllm.log", gpus=0)
         self.weights = ServedPolicy(folder / "weights", self.servers, self.tokenizer, "float32")
 
-    def served(self) -> VllmModel:
+    def served(self):
         return self.weights.model()
 
-    def local(self) -> TransformersModel:
+    def local(self):
         return TransformersModel(self.student, self.tokenizer)
 
 
 @pytest.fixture(scope="module")
-def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
+def setting(tmp_path_factory):
     it = Setting(tmp_path_factory.mktemp("vllm"))
     with pytest.MonkeyPatch.context() as patch, it.servers:
         patch.chdir(ROOT)
@@ -55,13 +51,13 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
         yield it
 
 
-def assert_same_tokens(setting: Setting) -> None:
+def assert_same_tokens(setting):
     sampling = Sampling(temperature=0.0, max_new_tokens=48)
     ours, theirs = (asyncio.run(all_played(model, ISSUES, sampling)) for model in (setting.local(), setting.served()))
     assert_same(ours, theirs, 1e-3)
 
 
-def test_new_weights_are_sampled_from(setting: Setting) -> None:
+def test_new_weights_are_sampled_from(setting):
     assert setting.weights.check(setting.student, 0.7) < 1e-4
     assert_same_tokens(setting)
     with torch.no_grad():

@@ -1,11 +1,8 @@
 """The model that takes and gives token ids, against servers that speak vLLM's token protocol."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from itertools import chain
-from pathlib import Path
 
 import pytest
 
@@ -22,22 +19,22 @@ ISSUES = ["prime fails", "a much longer issue about prime numbers and n + 1 in m
 
 
 @pytest.fixture(scope="module")
-def local(base: Path) -> TransformersModel:
+def local(base):
     return TransformersModel.load(base, max_batch=8)
 
 
 @pytest.fixture
-def engines(local: TransformersModel) -> list[Engine]:
+def engines(local):
     return [Engine(local.model.name_or_path, "policy") for _ in range(2)]
 
 
-def served(local: TransformersModel, *servers: str, **options) -> VllmModel:  # type: ignore[no-untyped-def]
+def served(local, *servers, **options):
     addresses = [server.removesuffix("/v1") for server in servers]
     options = {"name": "policy", "retries": 3, "backoff_seconds": 0.01} | options
     return VllmModel(local.tokenizer, addresses, 4096, **options)
 
 
-def test_greedy_conversations_are_token_for_token_those_of_transformers(local: TransformersModel, engines: list[Engine]) -> None:
+def test_greedy_conversations_are_token_for_token_those_of_transformers(local, engines):
     sampling = Sampling(temperature=0.0, max_new_tokens=12)
     expected = asyncio.run(all_played(local, ISSUES, sampling))
     with LocalServer(handler_of(engines[0])) as server:
@@ -47,7 +44,7 @@ def test_greedy_conversations_are_token_for_token_those_of_transformers(local: T
     assert used[0] == used[1]
 
 
-def test_a_seed_decides_every_turn_and_no_two_turns_draw_alike(local: TransformersModel, engines: list[Engine]) -> None:
+def test_a_seed_decides_every_turn_and_no_two_turns_draw_alike(local, engines):
     with LocalServer(handler_of(engines[0])) as server:
         played = [
             asyncio.run(play(served(local, server.url), "n", Sampling(temperature=1.0, seed=s, max_new_tokens=8)))
@@ -59,7 +56,7 @@ def test_a_seed_decides_every_turn_and_no_two_turns_draw_alike(local: Transforme
     assert len(set(seeds)) == 6
 
 
-def test_an_episode_stays_on_its_server_and_episodes_are_spread(local: TransformersModel, engines: list[Engine]) -> None:
+def test_an_episode_stays_on_its_server_and_episodes_are_spread(local, engines):
     with LocalServer(handler_of(engines[0])) as one, LocalServer(handler_of(engines[1])) as other:
         asyncio.run(all_played(served(local, one.url, other.url), ISSUES, Sampling(temperature=1.0, seed=3, max_new_tokens=8)))
     for engine in engines:
@@ -69,16 +66,16 @@ def test_an_episode_stays_on_its_server_and_episodes_are_spread(local: Transform
         assert len(starts) == 2  # two episodes, with all their turns
 
 
-def test_an_episode_goes_on_at_another_server_when_its_own_is_gone(local: TransformersModel, engines: list[Engine]) -> None:
+def test_an_episode_goes_on_at_another_server_when_its_own_is_gone(local, engines):
     with LocalServer(handler_of(engines[0])) as server:
         model = served(local, "http://127.0.0.1:9/v1", server.url)
         assert all(completion.tokens for completion in asyncio.run(play(model, "n", Sampling(max_new_tokens=8))))
 
 
-def test_an_episode_keeps_the_cache_of_the_weights_it_began_with(local: TransformersModel, engines: list[Engine]) -> None:
+def test_an_episode_keeps_the_cache_of_the_weights_it_began_with(local, engines):
     version = iter(range(100))
 
-    async def two(model: VllmModel) -> None:
+    async def two(model):
         for issue in ISSUES[:2]:
             await asyncio.create_task(play(model, issue, Sampling(max_new_tokens=4)))
 
@@ -89,9 +86,7 @@ def test_an_episode_keeps_the_cache_of_the_weights_it_began_with(local: Transfor
     assert list(salts.values()) == [3, 3]
 
 
-def test_a_message_gets_what_is_left_of_the_context_and_one_without_room_ends_as_context(
-    local: TransformersModel, engines: list[Engine]
-) -> None:
+def test_a_message_gets_what_is_left_of_the_context_and_one_without_room_ends_as_context(local, engines):
     asked = prompt("n")
     length = len(chat.prompt_ids(local.tokenizer, asked, []))
     made = []
@@ -104,7 +99,7 @@ def test_a_message_gets_what_is_left_of_the_context_and_one_without_room_ends_as
     assert [sent["max_tokens"] for _, sent in engines[0].requests] == [3]
 
 
-def test_another_model_at_the_address_is_one_clear_line(local: TransformersModel, engines: list[Engine]) -> None:
+def test_another_model_at_the_address_is_one_clear_line(local, engines):
     with LocalServer(handler_of(engines[0])) as server, pytest.raises(ModelUnavailable, match="`other` does not exist"):
         asyncio.run(served(local, server.url, name="other").complete(prompt("n"), [], Sampling()))
 
@@ -112,14 +107,14 @@ def test_another_model_at_the_address_is_one_clear_line(local: TransformersModel
 CHOICE = {"index": 0, "text": "", "finish_reason": "stop", "token_ids": [5], "logprobs": {"token_logprobs": [-1.0]}}
 
 
-def test_a_reply_without_whole_tokens_is_asked_for_again(local: TransformersModel) -> None:
+def test_a_reply_without_whole_tokens_is_asked_for_again(local):
     faults = (
         {"token_ids": None}, {"token_ids": [5, 6]}, {"token_ids": [], "logprobs": {"token_logprobs": []}}, {"logprobs": None},
         {"logprobs": {"token_logprobs": [None]}}, {"finish_reason": "abort"},
     )  # fmt: skip
     replies = [*(CHOICE | fault for fault in faults), CHOICE]
 
-    def reply(*_: object) -> tuple[int, dict[str, object]]:
+    def reply(*_):
         return 200, {"id": "x", "object": "text_completion", "model": "policy", "choices": [replies.pop(0)]}
 
     with LocalServer(by(reply)) as server:
@@ -129,10 +124,10 @@ def test_a_reply_without_whole_tokens_is_asked_for_again(local: TransformersMode
     assert replies == []
 
 
-def test_servers_that_are_all_gone_end_the_run(local: TransformersModel) -> None:
+def test_servers_that_are_all_gone_end_the_run(local):
     model = served(local, "http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1", retries=1)
 
-    async def ask() -> list[object]:
+    async def ask():
         asked = (model.complete(prompt(str(i)), [], Sampling()) for i in range(9))
         return list(await asyncio.gather(*asked, return_exceptions=True))
 

@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -25,19 +24,19 @@ MODULE = re.compile(rf"(?:fusesearch|{'|'.join(OTHERS)})(?:\.\w+)+")
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
+def parsed(path):
     return ast.parse(path.read_text())
 
 
-def layer(path: Path) -> str:
+def layer(path):
     return layer_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
-def layer_of(module: str) -> str:
+def layer_of(module):
     return module.split(".")[module.startswith("fusesearch.")]
 
 
-def imported(nodes: Iterable[ast.AST]) -> set[str]:
+def imported(nodes):
     """Dotted names of all modules that the nodes import."""
     names: set[str] = set()
     for node in nodes:
@@ -48,7 +47,7 @@ def imported(nodes: Iterable[ast.AST]) -> set[str]:
     return names
 
 
-def at_import_time(tree: ast.Module) -> Iterator[ast.AST]:
+def at_import_time(tree):
     """Statements that run when the module is imported: not those inside functions or under TYPE_CHECKING."""
     pending: list[ast.AST] = list(tree.body)
     while pending:
@@ -61,19 +60,19 @@ def at_import_time(tree: ast.Module) -> Iterator[ast.AST]:
         pending.extend(ast.iter_child_nodes(node))
 
 
-def in_strings(nodes: Iterable[ast.AST]) -> set[str]:
+def in_strings(nodes):
     """Dotted names of modules in strings: ``module``, ``module:name``, or the constant head of an f-string."""
     texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     heads = {text.partition(":")[0].rstrip(".") for text in texts}
     return {head for head in heads if MODULE.fullmatch(head) and is_module(head)}
 
 
-def is_module(name: str) -> bool:
+def is_module(name):
     path = ROOT / name.replace(".", "/")
     return path.is_dir() or path.with_suffix(".py").is_file()
 
 
-def upward(here: str, module: ast.Module) -> set[str]:
+def upward(here, module):
     """Modules of layers beside or above ``here`` that ``module`` imports or names in strings."""
     nodes = list(ast.walk(module))
     names = {name for name in imported(nodes) if name.startswith("fusesearch.") or name.split(".")[0] in OTHERS}

@@ -17,9 +17,9 @@ class Message(Record):
     """One chat message as a model gets it.
 
     An assistant message has its raw text in ``content``, including ``<tool_call>`` blocks; ``tool_calls`` is set only if
-    the server parsed the calls out of the text. ``tokens`` are the recorded ids that the model saw and sampled for an
-    assistant message, if any: a model continues from them and never re-tokenizes. ``extra`` is what a server sent beside the
-    message, such as its reasoning, and may want back.
+    the server parsed the calls out of the text, or they had another form. ``tokens`` are the recorded ids that the model saw
+    and sampled for an assistant message, if any: a model continues from them and never re-tokenizes. ``extra`` is what a server
+    sent beside the message, such as its reasoning, and may want back.
     """
 
     role: Role

@@ -8,11 +8,9 @@ prefix-preserving chat template: the text of the first n messages is a prefix of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from fusesearch.agents.models.base import Message
-from fusesearch.agents.parsing import parse_turn
 from fusesearch.core.errors import ArtifactError, DataError
 
 PLACEHOLDER = "x"
@@ -74,24 +72,6 @@ def training_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[di
         mask += [0] * len(given) + [1] * len(sampled)
         last = i
     return ids, mask
-
-
-def unreadable_calls(tokenizer: Any) -> str:
-    """A tool call as the chat template writes it if :func:`parse_turn` cannot read that; empty if it can, or none is known."""
-    question = Message(role="user", content="q")
-    schema = {"type": "function", "function": {"name": "probe", "parameters": {"type": "object", "properties": {}}}}
-    before = render(tokenizer, [question], [schema], prompt=False)
-    for arguments in ({"pattern": "x"}, '{"pattern": "x"}'):  # templates want either
-        call = {"id": "functions.probe:0", "type": "function", "function": {"name": "probe", "arguments": arguments}}
-        rows = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
-        with suppress(Exception):  # templates raise whatever they like
-            text = tokenizer.apply_chat_template(rows, tools=[schema], tokenize=False).removeprefix(before)
-            calls = parse_turn(text)[1]
-            if any((row.name, row.arguments, row.error) == ("probe", {"pattern": "x"}, None) for row in calls):
-                return ""
-            if "probe" in text:
-                return text[:200]
-    return ""
 
 
 def _held(messages: Sequence[Message]) -> list[Message]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ToolFormat = Literal["auto", "native", "hermes"]
 
 _REFUSED = {400, 404, 415, 422, 501}
-_TEMPORARY = {408, 409, 425, 429}
+_TEMPORARY = {200, 408, 409, 425, 429}  # 200: a page, of what stands between
 _OVERFLOW = re.compile(
     r"context[ _-](?:length|size|window|limit)|(?:prompt|input) is too long|maximum (?:model|prompt|input) length|max_model_len"
     r"|too many (?:input )?tokens|input token count|number of (?:input )?tokens|`?inputs`? tokens|range of input length"
@@ -30,6 +30,7 @@ _OVERFLOW = re.compile(
 _OVERFLOW_CODES = {"context_length_exceeded", "string_above_max_length", "request_too_large"}
 _LIMITS = ("max_tokens", "max_completion_tokens")
 _OPTIONAL = ("top_p", "temperature", "seed", "stream_options", "tool_choice")
+_TAGS = re.compile(r"<(style|script)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _NO_NULL = re.compile(
     r"nonetype|no attribute 'content'|content.*?(?:valid string|a string|null|none)|(?:null|none) .*?content", re.DOTALL
 )
@@ -97,8 +98,13 @@ def refusal_in(body: Any, status: int | None = None) -> Refusal:
     message, code, param = (fields.get(name) or "" for name in ("message", "code", "param"))
     if status is None or status == 200:
         status = int(code) if str(code).isdigit() and 400 <= int(code) < 600 else 502
-    whole = " ".join(str(message or row).split())
+    whole = plain(str(message or row))
     return Refusal(status, whole[:300], str(code), str(param), whole=whole)
+
+
+def plain(text: str) -> str:
+    """Text, or that of a web page, as one line."""
+    return " ".join((_TAGS.sub(" ", text) if text.lstrip().startswith("<") else text).split())
 
 
 def _retry_after(header: str) -> float | None:

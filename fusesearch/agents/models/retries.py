@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from fusesearch.agents.models.base import Completion
 from fusesearch.agents.models.dialect import Refusal, refusal_of
-from fusesearch.core.errors import AGAIN, EndpointDown, ModelUnavailable
+from fusesearch.core.errors import AGAIN, EndpointDown, ModelUnavailable, one_line
+from fusesearch.core.network import network_note
 
 if TYPE_CHECKING:
     from openai import APITimeoutError
@@ -24,6 +25,8 @@ LEAST_FAILURES = 8
 """Fewest failed requests in a row before an endpoint counts as down."""
 MOST_LATE = 2
 """Most replies to one request that are not waited for to the end."""
+LASTING = {"TooManyRedirects", "UnsupportedProtocol", "InvalidURL", "LocalProtocolError"}
+"""Failures of a connection that come again with each try."""
 SLOW = (
     "it is too slow or too busy: allow fewer tokens a message (--max-new-tokens, max_new_tokens), fewer episodes at once "
     "(--concurrency) or more time (timeout_seconds)"
@@ -86,16 +89,21 @@ class Retries:
                     return Completion(text="", calls=[], finish_reason="context")
                 reason = str(refusal)
                 if not refusal.temporary:
-                    raise ModelUnavailable(f"{self._where} refuses the request for {self._name} ({reason})") from None
+                    raise ModelUnavailable(
+                        f"{self._where} refuses the request for {self._name} ({reason}{network_note(refusal, self._where)})"
+                    ) from None
                 wait = refusal.wait
             except APITimeoutError as error:
                 reason, wait, late = _waited(error), None, late + 1
                 if late >= MOST_LATE:
                     break
             except APIConnectionError as error:
-                reason, wait = _one_line(error.__cause__ or error), None
+                cause = error.__cause__ or error
+                reason, wait = one_line(cause) + network_note(cause, self._where), None
+                if type(cause).__name__ in LASTING:
+                    break
             except (APIError, MalformedReply, ValueError) as error:
-                reason, wait = f"unreadable reply: {_one_line(error)}", None
+                reason, wait = f"unreadable reply: {one_line(error)}", None
             if attempt < self._retries:
                 backoff = min(self._backoff * 2**attempt, MAX_WAIT_SECONDS) * random.uniform(0.5, 1.0)
                 await asyncio.sleep(backoff if wait is None else min(wait, MAX_WAIT_SECONDS))
@@ -110,7 +118,3 @@ def _waited(error: APITimeoutError) -> str:
         return cause
     seconds = error.request.extensions.get("timeout", {}).get("read")
     return f"no reply within {seconds or 0:g} s: {SLOW}"
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:300]

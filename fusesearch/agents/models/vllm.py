@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from fusesearch.agents.models import chat
 from fusesearch.agents.models.base import Completion, Message, Sampling
 from fusesearch.agents.models.retries import MalformedReply, Retries
+from fusesearch.core.network import making_client
 from fusesearch.core.schema import Tokens, Usage
 
 if TYPE_CHECKING:
@@ -137,7 +138,8 @@ class VllmModel:
             from openai import AsyncOpenAI
 
             # always pass a key, so that none from the environment reaches a server it is not meant for
-            self._clients[server] = AsyncOpenAI(api_key="none", base_url=f"{server}/v1", max_retries=0, timeout=self._timeout)
+            with making_client(server):
+                self._clients[server] = AsyncOpenAI(api_key="none", base_url=f"{server}/v1", max_retries=0, timeout=self._timeout)
         return self._clients[server]
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from fusesearch.agents.models.base import Message
-from fusesearch.agents.parsing import OPEN, call_of, format_calls
+from fusesearch.agents.parsing import call_of, format_calls
 from fusesearch.agents.prompts import render_hermes_tools
 from fusesearch.core.schema import ToolCall
 from fusesearch.core.text import encodable
-
-_XML_CALL = re.compile(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
-_XML_ARGUMENT = re.compile(r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
 
 
 def chat_messages(
@@ -124,27 +121,3 @@ def _objects(arguments: Any) -> list[Any]:
     except (ValueError, RecursionError):
         return [arguments]
     return found if len(found) > 1 and all(isinstance(value, dict) for value in found) else [arguments]
-
-
-def xml_calls(text: str, tools: Iterable[dict[str, Any]]) -> tuple[str, list[ToolCall]]:
-    """The prose of a message, and its calls in the XML that Qwen3-Coder and others write."""
-    types = {
-        (tool["function"]["name"], name): schema.get("type")
-        for tool in tools
-        for name, schema in tool["function"]["parameters"].get("properties", {}).items()
-    }
-    calls = []
-    for name, body in _XML_CALL.findall(text):
-        arguments = {key: _value(value, types.get((name, key))) for key, value in _XML_ARGUMENT.findall(body)}
-        calls.append(call_of("", name, arguments))
-    return text.partition("<function=")[0].replace(OPEN, "").strip() if calls else text, calls
-
-
-def _value(text: str, kind: Any) -> Any:
-    """An argument that XML has as text: of a string's type as it is, otherwise the JSON that it is."""
-    if kind == "string":
-        return text
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, TypeVarTuple
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
@@ -15,18 +15,27 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BeforeValidator, Field
 
+from fusesearch.cli.localize import ranked
 from fusesearch.cli.report import Report, answer_json, answer_text, context_text, raise_on_failure
-from fusesearch.core.errors import FusesearchError, RepositoryError
+from fusesearch.core.errors import DataError, FusesearchError, RepositoryError
 from fusesearch.core.installation import DISTRIBUTION, installed
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.core.stopping import in_thread
+from fusesearch.localizers.ranker.building import Progress
 from fusesearch.localizers.ranker.context import LEAST_TOKENS, MOST_TOKENS, TOKENS, context_of
 from fusesearch.localizers.ranker.within import within
 from fusesearch.localizers.registry import WITHOUT_MODEL
 from fusesearch.localizers.searcher import Searcher, instance_of
 from fusesearch.search.repository import VIRTUAL_ROOT, Repository, clipped
 
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
 READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+PATIENCE = 20.0
+"""Seconds until a call answers from what is indexed by then: clients give up after a minute."""
+
+_TOLD_SECONDS = 0.5
 _VIRTUAL = re.compile(rf"(?<![\w/.-]){VIRTUAL_ROOT}(?:/|(?![\w.-]))")
 _EMPTY = BeforeValidator(lambda value: None if value == "" else value)  # some clients send every argument
 
@@ -39,6 +48,7 @@ Tokens = Annotated[
     _EMPTY,
     Field(description=f"the most to return, in tokens of four bytes; {TOKENS} by default"),
 ]
+Impact = Annotated[bool | None, _EMPTY, Field(description="of a name: callers of callers, and the tests to run")]
 Only = Annotated[str | None, _EMPTY, Field(description="only this folder, file or glob; several by commas")]
 Lang = Annotated[str | None, _EMPTY, Field(description="only this language or suffix; several by commas")]
 Since = Annotated[str | None, _EMPTY, Field(description="only what commits changed since a date, `3 weeks` or a revision")]
@@ -86,9 +96,15 @@ class Service:
 
         An index of names, words and history answers in about a second (longer the first time), with how sure it is and why. It
         names at most five files with their best functions, or as many as top says, and says if the first is likely enough to act
-        on.
+        on. A question, a phrase or one word is a search: the best places, without a confidence.
         """
-        return await self._localized(replace(self.searcher, top=top), issue, context, path, lang, since, no_tests)
+        with _one_line():
+            repository, progress = (
+                within(self._repository(), path, lang, since, no_tests),
+                Progress(patience=PATIENCE, text=issue),
+            )
+            found = await _telling(context, progress, ranked, issue, repository, top, progress)
+        return self._result(found.as_text(), found.as_json())
 
     async def localize(
         self, issue: Issue, context: Context,
@@ -99,21 +115,32 @@ class Service:
         A search agent greps and reads the folder by itself and answers with ranked places to modify, and related ones apart.
         Takes seconds to minutes.
         """
-        return await self._localized(self.searcher, issue, context, path, lang, since, no_tests)
+        with _one_line():
+            repository = within(self._repository(), path, lang, since, no_tests)
+            trajectory = await self._search(self.searcher, instance_of(self.folder.name, issue), repository, context)
+            raise_on_failure(trajectory)
+            found = await anyio.to_thread.run_sync(Report.of, trajectory, repository)
+        return self._result(found.as_text(), found.as_json())
 
     async def context(
-        self, issue: Issue, tokens: Tokens = None,
+        self, issue: Issue, context: Context, tokens: Tokens = None, impact: Impact = None,
         path: Only = None, lang: Lang = None, since: Since = None, no_tests: NoTests = None,
     ) -> CallToolResult:  # fmt: skip
         """The most useful code to read for an issue or a name, within a budget of tokens.
 
         For an issue: the best functions in full, heads of what they call, lines that call them, outlines of the likely files. If
-        issue is one name, such as shop.cart.Cart.total: its definitions, its callers, what it calls, the tests that name it.
+        issue is one name, such as shop.cart.Cart.total: its definitions, its callers, what it calls, the tests that name it;
+        with impact: its callers, theirs and so on, and the tests to run.
         """
         with _one_line():
-            repository = within(self._repository(), path, lang, since, no_tests)
-            found = await in_thread(context_of, issue, repository, tokens or TOKENS)
-        return CallToolResult(content=[TextContent(text=context_text(found, repository))])
+            repository, progress = (
+                within(self._repository(), path, lang, since, no_tests),
+                Progress(patience=PATIENCE, text=issue),
+            )
+            wanted = (issue, repository, tokens or TOKENS, None, progress, bool(impact))
+            found = await _telling(context, progress, context_of, *wanted)
+        texts = [context_text(found, repository), *progress.notes()]
+        return CallToolResult(content=[TextContent(text=text) for text in texts], _meta=progress.fields())
 
     async def ask(self, question: Question, context: Context) -> CallToolResult:
         """Answer a question about the code. A search agent greps and reads the folder by itself."""
@@ -124,14 +151,6 @@ class Service:
         found = answer_json(trajectory)
         found |= {"text": _relative(found["text"]), "values": list(map(_relative, found["values"]))}
         return self._result(_relative(answer_text(trajectory)), found)
-
-    async def _localized(self, searcher: Searcher, issue: str, context: Context, *filters: Any) -> CallToolResult:
-        with _one_line():
-            repository = within(self._repository(), *filters)
-            trajectory = await self._search(searcher, instance_of(self.folder.name, issue), repository, context)
-            raise_on_failure(trajectory)
-            found = await anyio.to_thread.run_sync(Report.of, trajectory, repository)
-        return self._result(found.as_text(), found.as_json())
 
     async def _search(self, searcher: Searcher, instance: Instance, repository: Repository, context: Context) -> Trajectory:
         """Run one episode; the client is told of every turn."""
@@ -156,6 +175,27 @@ class Service:
 
     def _result(self, text: str, found: dict[str, Any]) -> CallToolResult:
         return CallToolResult(content=[TextContent(text=text)], structured_content={"folder": str(self.folder), **found})
+
+
+async def _telling(context: Context, progress: Progress, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+    """The result of work in a thread, while the client hears how far the index is."""
+
+    async def tell() -> None:
+        told = 0
+        while True:
+            await anyio.sleep(_TOLD_SECONDS)
+            if progress.done > told:
+                told = progress.done
+                await context.report_progress(told, progress.total, f"indexing: {told:,} of {progress.total:,} files")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tell)
+        try:
+            found = await in_thread(work, *arguments)
+        except DataError as error:  # such as a name that nothing has, so far
+            raise DataError(" ".join([f"{error}.", *progress.notes()]) if progress.missing else str(error)) from None
+        tasks.cancel_scope.cancel()
+    return found
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """MCP over stdin and stdout, for clients that start the server. All other output goes to stderr.
 
+The server ends with stdin, and with its parent: a client that is killed while another process holds its end leaves none behind.
+
 Two faults of the SDK (mcp 2.3) are met here. It reads stdin in a thread that the loop waits for at its end, so Ctrl-C would wait
 for the next line. And it drops a line with half an emoji (a lone surrogate), which ``JSON.stringify`` writes where text was cut:
 the client would wait for the answer for ever.
@@ -22,6 +24,7 @@ from mcp.server import MCPServer
 from mcp.server.stdio import stdio_server
 
 _CHUNK = 1 << 16
+_WATCH_SECONDS = 1.0
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -47,11 +50,21 @@ class _Lines:
         loop = asyncio.get_running_loop()
         Thread(target=self._pump, args=(descriptor, loop), daemon=True, name="stdin").start()
 
+        self._parent = os.getppid()
+        self._watch()
+
     def _pump(self, descriptor: int, loop: asyncio.AbstractEventLoop) -> None:
         with suppress(RuntimeError):  # the loop is closed
             while chunk := _read(descriptor):
                 loop.call_soon_threadsafe(self._reader.feed_data, chunk)
             loop.call_soon_threadsafe(self._reader.feed_eof)
+
+    def _watch(self) -> None:
+        """End with the parent, where the system says that it is gone: on Windows its id stays."""
+        if os.getppid() != self._parent:
+            self._reader.feed_eof()
+        else:
+            asyncio.get_running_loop().call_later(_WATCH_SECONDS, self._watch)
 
     async def __aiter__(self) -> AsyncIterator[str]:
         async for line in self._reader:

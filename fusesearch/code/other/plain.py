@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from fusesearch.code.spans import FunctionSpan, function_at, is_python
 
@@ -22,10 +22,15 @@ TRAILING = (".kt", ".kts", ".swift", ".scala", ".sc", ".groovy")
 CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct", "init")
 """Names of constructors; the last is one in Swift alone."""
 
+_SCRIPTS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte", ".go")
 _HASHES = (*RUBY, ".ex", ".exs", ".sh", ".bash", ".pl", ".pm", ".r", ".jl", ".py", ".pyi", ".php")
 _DASHES = (".lua", ".sql", ".hs", ".elm")
-_CHARACTER, _QUOTED, _STRING = r"'(?:\\[^'\n]*|[^'\\\n])'", r"'(?:[^'\\\n]|\\.)*'", r"\"(?:[^\"\\\n]|\\.)*\""
+_CHARACTER, _QUOTED, _STRING = r"'(?:\\[^'\n]*|[^'\\\n])'", r"'(?:[^'\\\n]|\\.)*'", r"\$?\"(?:[^\"\\\n]|\\.)*\""
 _LONG = r"[fF][rR]?\"(?!\"\")(?:[^\"\\\n]|\\.)*\"|[fF][rR]?'(?!'')(?:[^'\\\n]|\\.)*'|\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)|"
+_BRACES = re.compile(r"(?<=\{)(?<!\{\{)[^{}\n]*(?=\})")
+_FIELDS = re.compile(r"(?<=[#$]\{)[^{}\n]*(?=\})|(?<=\\\()[^\n\"]*(?=\))")
+"""Fields of an f-string and of C#'s, and those of Ruby, JavaScript, Kotlin, Swift and others."""
+
 _TYPES = r"(?:(?:::)?<[^<>;(){}]*(?:<[^<>;(){}]*>[^<>;(){}]*)*>|\[[A-Z][^\[\];(){}]*(?:\[[^\[\];(){}]*\])*\])?"
 _CALL = re.compile(
     r"(?<!\bdef )(?<!\bclass )(?<!\bfunc )(?<!\bfunction )(?<!\bfn )(?<!\bfun )(?<!\w)([^\W\d]\w*)"
@@ -53,9 +58,17 @@ def without_text(source: str, path: str) -> str:
     comments = r"(?<![\w$])\#[^\n]*" if path.endswith(_HASHES) else r"/\*.*?(?:\*/|\Z)|//[^\n]*"
     comments += r"|/\*.*?(?:\*/|\Z)|//[^\n]*" if path.endswith(".php") else ""
     long = _LONG if is_python(path) else ""
+    long += r"`(?:[^`\\]|\\.)*`|" if path.endswith(_SCRIPTS) else ""
     text = r"--[^\n]*" if path.endswith(_DASHES) else rf"{long}{comments}|{_STRING}|{quoted}"
-    blank: Callable[[str], str] = lambda found: found if found[0] in "fF" else re.sub(r"[^\n]", " ", found)  # noqa: E731
-    return re.sub(text, lambda match: blank(match[0]), source, flags=re.DOTALL)  # the fields of an f-string are code
+    return re.sub(text, lambda match: _blank(match[0]), source, flags=re.DOTALL)
+
+
+def _blank(text: str) -> str:
+    """Blanks in the place of a comment or a string, but for the fields of a string, which are code."""
+    rows = re.sub(r"[^\n]", " ", text)
+    for field in (_BRACES if text[0] in "fF$" else _FIELDS).finditer(text) if text[0] in "fF$\"'`" else ():
+        rows = rows[: field.start()] + field[0] + rows[field.end() :]
+    return rows
 
 
 def calls_in(text: str, path: str) -> dict[str, int]:
@@ -92,8 +105,40 @@ def _ruby_calls(plain: str, path: str) -> Iterator[tuple[str, int]]:
 def use_of(name: str) -> re.Pattern[str]:
     """Matches a line that has a name and neither imports nor defines it."""
     word = rf"{re.escape(name)}(?![\w$])"
-    imports = r"[ \t]*(?:import|from|using|use|require|include|#[ \t]*include|export[ \t]*\{)\b"
+    imports = (
+        r"[ \t]*(?:(?:import|from|use|require|#[ \t]*include)[ \t]+(?!\()|using[ \t]+(?:static[ \t]+)?[\w.:]+;|export[ \t]*\{)"
+    )
     return re.compile(rf"(?!{imports}|.*\b(?:{_KINDS}|{_FUNCTIONS})[ \t]+{word}).*(?<![\w$]){word}")
+
+
+def uses_in(
+    path: str, lines: Sequence[str], name: str, functions: Sequence[FunctionSpan], calls: bool = False
+) -> list[tuple[int, FunctionSpan | None]]:
+    """Lines (from 1) that call a name, or have it as a word of the code: the first of each function, and those in none."""
+    outside, pieces = list(lines), list[tuple[FunctionSpan | None, int, str]]()
+    for span in functions:
+        own = outside[span.start - 1 : span.end]
+        outside[span.start - 1 : span.end] = [""] * len(own)
+        pieces.append((span, span.start, unnamed("\n".join(own), span.name) if any(name in line for line in own) else ""))
+    if calls and path.endswith(BRACED):  # there only values and the bodies of macros call, and others declare
+        macro = False
+        for number, (line, before) in enumerate(zip(lines, ["", *lines], strict=False)):
+            macro = line.startswith("#define") or (macro and before.endswith("\\"))
+            outside[number] = outside[number] if macro else re.sub(r"^[^=]*", lambda head: " " * len(head[0]), outside[number])
+    word, uses = use_of(name), list[tuple[int, FunctionSpan | None]]()
+    for function, first, text in [*pieces, (None, 1, "\n".join(outside))]:
+        if name in text:
+            rows = enumerate(() if calls else without_text(text, path).split("\n"))
+            found = [number for number, row in rows if word.match(row)]
+            found += [number for called, number in calls_in(text, path).items() if called == name] if calls else []
+            uses += [(first + number, function) for number in (found[:1] if function else found)]
+    return uses
+
+
+def unnamed(text: str, function: str) -> str:
+    """The lines of a function with its own name made unknown, which is no use of it."""
+    name = function.rpartition(".")[2]
+    return re.sub(rf"(?<![\w$]){re.escape(name)}(?![\w$])", "_" * len(name), text, count=1)
 
 
 def callable_name(path: str, name: str) -> str:
@@ -103,37 +148,47 @@ def callable_name(path: str, name: str) -> str:
 
 
 def declared(path: str, lines: Sequence[str], name: str, functions: list[FunctionSpan]) -> Iterator[FunctionSpan]:
-    """What declares a name: a class or the like, a nested function, a macro, a variable; with its lines, and what holds it.
+    """What declares a name: a class or the like, a nested or abstract function, a macro, a variable; with its lines and holder.
 
     ``functions`` are those of the file: they are left out, and so are the variables in them.
     """
-    word, no_body = re.escape(name), "" if path.endswith(".rs") else ";"  # elsewhere that is a declaration alone
-    pattern = re.compile(
-        rf"[ \t]*(?:#[ \t]*define[ \t]+{word}\b"
-        rf"|{_BEFORE}(?:{_KINDS}|{_FUNCTIONS})[ \t]+(?:\w+(?:::|\.))*{word}(?![\w$]|[ \t]*[*&{no_body}]|[ \t]+\w+[ \t]*[;=(,\[])"
-        rf"|typedef\b[^;\n]*[ \t*]{word}[ \t]*(?:\[[^\]\n]*\])?;|\}}[ \t]*{word}[ \t]*;"
-        rf"|(?P<variable>(?!return\b)(?:[\w<>\[\],.*&?@:]+[ \t]+){{0,6}}[*&$@]*{word}(?:\[[^\]\n]*\])*(?:,[ \t]*\w+)*"
-        r"[ \t]*(?::[^=\n;]+)?=(?![=>~])))"
-    )
+    pattern = re.compile(rf"[ \t]*(?:{'|'.join(_forms(re.escape(name), path))})")
     above: list[tuple[int, ...]] = []
     for number, line in enumerate(lines, 1):
         match = pattern.match(line) if name in line else None
         around = function_at(functions, number) if match else None
-        if match and not (around and (match["variable"] or f".{around.name}".endswith(f".{name}"))):
+        if match and not (around and (match["outside"] or f".{around.name}".endswith(f".{name}"))):
             above = above or holders(lines)
+            outer = lines[above[number - 1][-1] - 1] if above[number - 1] else ""
+            if path.endswith(".go") and outer and match["outside"] and not outer.startswith(("const (", "var (")):
+                continue  # a field
             held = filter(None, (_HOLDER.match(lines[one - 1]) for one in above[number - 1]))
-            outer = [around.name] if around else [holder[1] for holder in held]
+            names = [around.name] if around else [holder[1] for holder in held]
             start = number
             while start > 1 and (
                 lines[start - 2].lstrip().startswith(("@", "#[")) or (line[0] == "}" and lines[start - 1][:1] in " \t}")
             ):
                 start -= 1
-            yield FunctionSpan(start, _block_end(lines, number), ".".join([*outer, name]))
+            yield FunctionSpan(start, _block_end(lines, number), ".".join([*names, name]))
 
 
-def class_heads(source: str) -> Iterator[tuple[str, str]]:
-    """The classes of a source, each with the rest of its head, which names its bases."""
-    yield from re.findall(rf"\b(?:{_HEADS})[ \t]+(\w+)([^{{;=\n]*(?:\([^)]*\))?)", source)
+def _forms(word: str, path: str) -> Iterator[str]:
+    """How lines declare a name. ``outside``: where it stands in no function."""
+    end = r"(?![\w$?!=])" if path.endswith(RUBY) else r"(?![\w$])"
+    if path.endswith(BRACED):  # there `struct word * x;` uses it, and all but Rust declare a function without a body
+        end += rf"(?![ \t]*[*&{'' if path.endswith('.rs') else ';'}]|[ \t]+\w+[ \t]*[;=(,\[])"
+    yield rf"#[ \t]*define[ \t]+{word}\b"
+    yield rf"(?:template[ \t]*<.*>[ \t]*)?{_BEFORE}(?:{_KINDS}|{_FUNCTIONS})[ \t]+(?:\w+(?:::|\.))*{word}{end}"
+    if path.endswith(_SCRIPTS):
+        yield rf".*[ \t(]function\*?[ \t]+{word}[ \t]*\(|(?:[\w$]+\.)+{word}[ \t]*=[ \t]*(?:async\b|function\b|\()"
+    yield rf"typedef\b[^;\n]*[ \t*]{word}[ \t]*(?:\[[^\]\n]*\])?;|\}}[ \t]*{word}[ \t]*;"
+    types, names = r"(?:(?:[\w<>\[\],.*&?@]|::)+[ \t]+)", r"(?:,[ \t]*\w+)*"
+    variable = rf"(?!return\b){types}{{0,6}}[*&$@]*{word}(?:\[[^\]\n]*\])*{names}[ \t]*(?::[^=\n;]+)?=(?![=>~])"
+    if path.endswith(".go"):
+        variable = rf"(?:(?:const|var)[ \t]+)?(?:\w+,[ \t]*)*{word}{names}(?:[ \t]+[\w.*\[\]]+)?[ \t]*(?:=(?!=).*)?$"
+    if path.endswith((".java", ".cs")):  # an abstract method
+        variable += rf"|(?:(?!(?:new|return|throw|else)\b)[\w<>\[\],.?@]+[ \t]+)+{word}[ \t]*(?:<.*>)?\(.*[;,(]$"
+    yield f"(?P<outside>{variable})"
 
 
 def holders(lines: Sequence[str]) -> list[tuple[int, ...]]:

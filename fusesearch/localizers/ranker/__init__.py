@@ -8,9 +8,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from fusesearch.core.caches import Caches
-from fusesearch.localizers.ranker.answer import Ranking, rank
+from fusesearch.localizers.ranker.answer import Fields, Ranking, rank
+from fusesearch.localizers.ranker.building import Progress, outside_of_checkout
 from fusesearch.localizers.ranker.features import candidates_of
-from fusesearch.localizers.ranker.index import Index, Progress
+from fusesearch.localizers.ranker.index import Index
+from fusesearch.localizers.ranker.places import FEW_FILES, fields_for_people, says_little
+from fusesearch.localizers.ranker.search import is_search, search_in
 from fusesearch.localizers.ranker.trees import WEIGHTS, Models, read_models
 from fusesearch.search.repository import Repository
 
@@ -38,4 +41,23 @@ def ranking_in(issue: str, index: Index, least: int = 0) -> Ranking:
     file, function = models()
     found, allowed = rank(candidates_of(issue, index), file, function, least), index.repository.allowed
     files, functions = ([one for one in part if allowed(one.candidate.path)] for part in (found.files, found.functions))
-    return replace(found, files=files, functions=functions)
+    lines = lru_cache(maxsize=16)(lambda path: index.source(path).split("\n"))
+    return replace(found, files=files, functions=functions, lines=lines)
+
+
+def answer_of(
+    text: str, repository: Repository, folder: Path | None = None, on_progress: Progress | None = None, top: int | None = None
+) -> Fields:
+    """As :func:`answer_in`, of an index that is opened as :func:`ranking_of` does: the fields alone."""
+    models()
+    with Index(repository, folder or Caches().index, on_progress) as index:
+        return answer_in(text, index, top)[1]
+
+
+def answer_in(text: str, index: Index, top: int | None = None) -> tuple[Ranking, Fields]:
+    """The ranking and the answer: of an issue, or of a search where the text is none or says too little to be one."""
+    index.progress.outside = outside_of_checkout(text, index.repository)
+    ranking = ranking_in(text, index, FEW_FILES)
+    if is_search(text) or says_little(ranking, text):
+        return ranking, search_in(text, index, ranking, top)
+    return ranking, fields_for_people(ranking, text, top)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fusesearch.code.spans import FunctionSpan
+from fusesearch.localizers.ranker.reasons import Reason
 
 SCORES = ("all", "title", "prose", "block", "code", "text")
 """BM25 of the issue's words with their weights; of the words of its title, prose and code alone; and of all words against the
@@ -25,7 +26,7 @@ FORMS = ("lexicon", "lexicon_gap", "lexicon_rank")
 FILE_COLUMNS = (
     *SCORES, "rank", "title_rank", "best_function", "best_function_rank", "top_functions", "coverage",
     "path_words", "path_title", "stem_title",
-    *(f"defines_{kind}" for kind in NAMED), "defines_frame", "defines_exported", "defines_class",
+    *(f"defines_{kind}" for kind in NAMED), "defines_frame", "defines_class",
     "defines_count", "defines_unique", "calls", "called_by_named", "literal", "phrase", "frame", "frame_last",
     "path_named", "module", "module_share", "scope", "frame_callee",
     "words", "functions", "depth", "history_recent", "history_words", "history_often",
@@ -43,7 +44,7 @@ OF_ISSUE = ("issue_chars",)
 FUNCTION_COLUMNS = (
     "all", "title", "prose", "block", "rank", "rank_in_file", "coverage",
     "name_words", "name_title", "name_share", "class_words", "class_title",
-    *(f"named_{kind}" for kind in NAMED), "named_unique", "exported", "class_named", "class_title_named", "owner_fits",
+    *(f"named_{kind}" for kind in NAMED), "named_unique", "class_named", "class_title_named", "owner_fits",
     "calls", "called_by_named", "literal", "phrase", "frame", "frame_last", "line", "line_near",
     "dunder", "lines", "depth", "frame_callee",
     *(f"file_{name}" for name in OF_FILE), *OF_ISSUE, "prior", "prior_rank",
@@ -56,12 +57,12 @@ _COMMON = ("get", "set", "run", "main", "append", "join", "format", "items", "up
 
 @dataclass
 class Candidate:
-    """A file, or a function with its lines: its columns by name, and what speaks for it, each with a weight."""
+    """A file, or a function with its lines: its columns by name, and what speaks for it."""
 
     path: str
     span: FunctionSpan | None = None
     columns: dict[str, float] = field(default_factory=dict)
-    reasons: list[tuple[float, str]] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
 
     @property
     def lines(self) -> FunctionSpan:
@@ -79,47 +80,20 @@ class Candidate:
         return [self.columns.get(name, 0.0) for name in names or (FUNCTION_COLUMNS if self.span else FILE_COLUMNS)]
 
 
-def named_where(kinds: Iterable[str]) -> str:
-    """In words, where a name is mentioned."""
-    for kind, said in _WHERE.items():
-        if kind in kinds:
-            return said
-    return "named in the issue"
-
-
-_WHERE = {
+WHERE = {
     "title": "named in the title",
+    "frame": "named in a frame of the traceback",
     "outer": "called in an example",
     "inline": "named as code",
     "imported": "imported in an example",
     "block": "named in an example",
 }
-_WEIGHTS = {
-    "title": 1.0,
-    "outer": 0.9,
-    "inline": 0.8,
-    "block": 0.5,
-    "prose": 0.6,
-    "imported": 0.5,
-    "dotted": 0.5,
-    "owner": 0.3,
-    "plain": 0.3,
-}
+"""In words, where a name is mentioned, the most telling first; elsewhere it is in running text."""
 
 
 def kind_weight(kinds: Iterable[str]) -> float:
     """How much the most telling way in which a name is mentioned weighs among reasons."""
-    return max(_WEIGHTS[kind] for kind in kinds)
-
-
-def has_literal(term: str) -> str:
-    """In words, that a text has a term of a literal: the whole of one, or words of one."""
-    return f"has the literal `{term[2:]}`" if term.startswith("l:") else f"has a message with “{term[2:]}”"
-
-
-def in_frame(depth: int) -> str:
-    """In words, that a traceback names a place, ``depth`` frames from its innermost."""
-    return f"named {'in a frame' if depth else 'in the last frame'} of the traceback"
+    return 1 - min(map(NAMED.index, kinds)) / 10
 
 
 def is_common(name: str) -> bool:

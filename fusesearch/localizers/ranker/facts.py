@@ -50,7 +50,7 @@ MAX_KNOWN = 200_000
 
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _ASCII_IDENTIFIER = re.compile(IDENTIFIER.pattern, re.ASCII)  # twice as fast, and the same in a text of ASCII
-_PART = re.compile(r"[^\W\d_]+|\d+")
+PART = re.compile(r"[^\W\d_]+|\d+")
 LOWER, UPPER = "a-zß-öø-ÿα-ωа-яё", "A-ZÀ-ÖØ-ÞΑ-ΩА-ЯЁ"
 """Letters of the scripts with two cases, as parts of a character class."""
 HUMP = re.compile(rf"(?<=[{LOWER}0-9])(?=[{UPPER}])|(?<=[{UPPER}])(?=[{UPPER}][{LOWER}])")
@@ -83,7 +83,7 @@ _SIZES = {"I": 4, "H": 2, "B": 1}  # bytes of a number
 def words_of(identifier: str) -> tuple[str, ...]:
     """An identifier in lower case and the stems of its parts, or the stem alone if it has one part."""
     identifier = identifier[:MAX_TERM_CHARS]
-    parts = [stem(part.lower()) for piece in _PART.findall(identifier) for part in HUMP.split(piece)]
+    parts = [stem(part.lower()) for piece in PART.findall(identifier) for part in HUMP.split(piece)]
     if len(parts) < 2:
         return tuple(parts)
     return (identifier.lower().strip("_"), *parts)
@@ -97,6 +97,11 @@ def same_letters(text: str) -> str:
 def term(text: str) -> int:
     """The number of a term."""
     return zlib.crc32(text[:MAX_TERM_CHARS].encode("utf-8", "replace"))
+
+
+def term_of(name: str) -> int:
+    """The term that a file has whose text contains a name, of Ruby's with its mark or without."""
+    return term((*words_of(name.rstrip("?!=")), name)[0])
 
 
 class _Known(dict[str, T]):

@@ -20,7 +20,7 @@ from fusesearch.localizers.ranker.function_features import functions_of
 from fusesearch.localizers.ranker.history import history_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.lexicon import add_lexicon
-from fusesearch.localizers.ranker.matching import Matches, bare
+from fusesearch.localizers.ranker.matching import Matches
 from fusesearch.search.repository import Repository
 
 T = TypeVar("T")
@@ -45,13 +45,9 @@ def candidates_of(issue: str, index: Index) -> Candidates:
     matches = Matches(draw_evidence(without_forms(issue, index.repository)), index)
     history = history_of(index, matches.words)
     whole = WholeTree(matches, history)
-    whole.add_exports(index)
     allowed, paths = index.repository.allowed, matches.paths
     files = {number: whole.candidate(number) for number in _first(whole.chosen(), MAX_FILES, lambda file: allowed(paths[file]))}
     functions = functions_of(matches, index, files)
-    for function in functions:
-        function.columns["exported"] = whole.exports.get((function.path, bare(function.entity)), 0.0)
-        function.columns["prior"] += 0.2 * function.columns["exported"]
     _add_functions(list(files.values()), functions)
     ranked = sorted(files.values(), key=lambda file: -file.columns["prior"])
     _add_ranks(ranked)

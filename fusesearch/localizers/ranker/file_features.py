@@ -10,23 +10,26 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from fusesearch.core.stopping import checked
-from fusesearch.localizers.ranker.columns import SCORES, Candidate, has_literal, in_frame, is_common, kind_weight, named_where
-from fusesearch.localizers.ranker.evidence import is_word, squashed
+from fusesearch.localizers.ranker.columns import SCORES, Candidate, is_common, kind_weight
+from fusesearch.localizers.ranker.evidence import LEAST_STEM, is_word, squashed
 from fusesearch.localizers.ranker.facts import words_of
 from fusesearch.localizers.ranker.history import History
-from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.matching import Matches, bare, module_parts, path_words, spread
 from fusesearch.localizers.ranker.paths import family
+from fusesearch.localizers.ranker.reasons import Reason
 
 MAX_FILES = 100
 """Candidates of an issue."""
-MAX_EXPORTS = 6
-"""Definitions of one name whose packages are read."""
+MAX_CALLEES = 6
+"""Definitions of what a frame calls, of which one may be meant."""
 
 BY_CHANCE = 0.3
 """What a definition counts whose name is a word of running text."""
-
-_FROM = re.compile(r"from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)")
+_PRIOR = {
+    "path_title": 0.3, "stem_title": 0.2, "defines_unique": 0.4, "frame": 0.5, "path_named": 0.6, "module_share": 0.1,
+    "scope": 0.2, "frame_callee": 0.2, "phrase": 0.2,
+}  # fmt: skip
+"""Weights, set by hand, of the sum that chooses candidates; those of words and of the history are with it."""
 
 
 class WholeTree:
@@ -35,8 +38,7 @@ class WholeTree:
     def __init__(self, matches: Matches, history: History | None) -> None:
         self.matches = matches
         self.columns: dict[str, dict[int, float]] = defaultdict(dict)
-        self.reasons: dict[int, list[tuple[float, str]]] = defaultdict(list)
-        self.exports: dict[tuple[str, str], float] = {}
+        self.reasons: dict[int, list[Reason]] = defaultdict(list)
         self._tops = {name: max(scores, default=0.0) or 1.0 for name, scores in matches.scores.items()}
         self._ranks = {name: _ranks(matches.scores[name]) for name in ("all", "title")}
         self.history = history
@@ -62,7 +64,6 @@ class WholeTree:
         """The columns known so far."""
         matches, history, path = self.matches, self.history, self.matches.paths[file]
         idf = {word: matches.idf(word) for word in matches.words if _contains(matches.hits[word].files, file)}
-        rare = sorted(idf, key=lambda word: -idf[word] * matches.words[word])[:3]
         columns = {name: matches.scores[name][file] / self._tops[name] for name in SCORES}
         columns |= {name: column[file] for name, column in self.columns.items() if file in column}
         columns |= self._issue | {
@@ -77,29 +78,15 @@ class WholeTree:
             "prior": self._prior(file),
         }
         if history and history.words.get(path, 0.0) > 0.5:
-            self.reasons[file].append((history.words[path], f"changed with similar words in {history.similar[path]}"))
-        if rare:
-            self.reasons[file].append((0.1, f"shares the words {', '.join(rare)} with the issue"))
+            self.reasons[file].append(Reason(history.words[path], "history", history.similar[path]))
         return Candidate(path, None, columns, self.reasons[file])
 
     def _prior(self, file: int) -> float:
-        value = {name: column.get(file, 0.0) for name, column in self.columns.items()}
-        scores = self.matches.scores
-        return (
-            scores["all"][file] / self._tops["all"]
-            + 0.2 * scores["title"][file] / self._tops["title"]
-            + 0.3 * value.get("path_title", 0.0)
-            + 0.2 * value.get("stem_title", 0.0)
-            + 0.4 * value.get("defines_unique", 0.0)
-            + 0.2 * value.get("defines_exported", 0.0)
-            + 0.5 * value.get("frame", 0.0)
-            + 0.6 * value.get("path_named", 0.0)
-            + 0.1 * value.get("module_share", 0.0)
-            + 0.2 * value.get("scope", 0.0)
-            + 0.2 * value.get("frame_callee", 0.0)
-            + 0.2 * value.get("phrase", 0.0)
-            + 0.2 * (self.history.words.get(self.matches.paths[file], 0.0) if self.history else 0.0)
-        )
+        """The sum set by hand, which chooses candidates; the trees see it, too."""
+        everything, title = (self.matches.scores[name][file] / self._tops[name] for name in ("all", "title"))
+        words = self.history.words.get(self.matches.paths[file], 0.0) if self.history else 0.0
+        named = sum(weight * self.columns[name].get(file, 0.0) for name, weight in _PRIOR.items())
+        return everything + 0.2 * title + named + 0.2 * words
 
     def _put(self, column: str, file: int, value: float) -> None:
         found = self.columns[column]
@@ -115,17 +102,18 @@ class WholeTree:
         having, count = spread(words), len(words)
         idf = {word: math.log(1 + count / times) for word, times in having.items()}
         total = sum(idf.get(word, 0.0) for word in evidence.title) or 1.0
-        top = max((sum(idf[word] for word in found) for found in words), default=0.0) or 1.0
+        top = max((math.fsum(idf[word] for word in found) for found in words), default=0.0) or 1.0
         for file, found in enumerate(checked(words)):
             parts = module_parts(matches.paths[file].split("/"))
             own = words_of(parts[-1]) if parts else ()
             in_title = bool(parts) and squashed(parts[-1]) in evidence.stems
             if found:
-                self._put("path_words", file, sum(idf[word] for word in found) / top)
-                self._put("path_title", file, sum(idf[word] for word in found if word in evidence.title) / total)
+                self._put("path_words", file, math.fsum(idf[word] for word in found) / top)
+                self._put("path_title", file, math.fsum(idf[word] for word in found if word in evidence.title) / total)
             if in_title or (own and own[0] in evidence.title):
                 self._put("stem_title", file, 1.0)
-                self.reasons[file].append((1.0, f"its name is in the title: `{parts[-1]}`"))
+                whole = in_title or len(squashed(parts[-1])) < LEAST_STEM
+                self.reasons[file].append(Reason(1.0, "stem" if whole else "like", parts[-1]))
         for scope in evidence.scopes:
             self._add_scope([part for part in map(squashed, re.split(r"[/.]|::", scope)) if part])
         for file, share in matches.named.items():
@@ -134,14 +122,14 @@ class WholeTree:
             files = matches.resolve.files(mentioned, link)
             for file in files:
                 self._put("path_named", file, 1 / len(files))
-                self.reasons[file].append((4.0 / len(files), "named by its path" + (f" and line {line}" if line else "")))
+                self.reasons[file].append(Reason(4.0 / len(files), "path", where=f" and line {line}" if line else ""))
         for dotted in evidence.modules:
             length, files = matches.resolve.modules(dotted)
             for file in files:
                 self._put("module", file, length)
                 self._put("module_share", file, 1 / len(files))
                 if length > 1:
-                    self.reasons[file].append((1.5 / len(files), f"the module of `{dotted}`"))
+                    self.reasons[file].append(Reason(1.5 / len(files), "module", dotted))
 
     def _add_scope(self, scope: Sequence[str]) -> None:
         """Files in the folder, or with the name, that stands before the colon of the title."""
@@ -164,24 +152,12 @@ class WholeTree:
                     self._put("defines_class", file, sure)
                 self._put("defines_unique", file, sure)
                 self._add("defines_count", file, sure)
-                said = f"defines `{name}`, {named_where(mention.kinds)}"
-                self.reasons[file].append((3 * sure * kind_weight(mention.kinds), said))
+                weight = 3 * sure * kind_weight(mention.kinds)
+                self.reasons[file].append(Reason(weight, "defines", name, matches.named_where(name)))
             calls = matches.hits[f"k:{name}"]
             for file in calls.files:
                 self._add("calls", file, matches.idf(f"k:{name}") if files else 0.0)
         _to_one(self.columns["calls"])
-
-    def add_exports(self, index: Index) -> None:
-        """Chooses among several definitions of a name: users call the one that packages export."""
-        for name, mention in self.matches.evidence.names.items():
-            files = self.matches.defining(name)
-            if len(files) > MAX_EXPORTS or not mention.kinds & {"title", "inline", "outer", "imported"}:
-                continue
-            for file in files:
-                share = exported(index, self.matches.paths[file], name)
-                if share:
-                    self._put("defines_exported", file, share)
-                    self.exports[self.matches.paths[file], name] = share
 
     def _add_frames(self) -> None:
         """Only frames in files of the repository count, from the innermost."""
@@ -192,7 +168,7 @@ class WholeTree:
                 self._put("frame", file, value)
                 if depth == 0:
                     self._put("frame_last", file, 1 / len(files))
-                self.reasons[file].append((4.0 * value, in_frame(depth)))
+                self.reasons[file].append(Reason(4.0 * value, "frame", "a" if depth else "the last"))
         for frame in matches.evidence.frames:
             if frame.name and not is_common(frame.name):
                 files = sorted(set(matches.hits[f"d:{bare(frame.name)}"].files))
@@ -200,9 +176,9 @@ class WholeTree:
                     self._put("defines_frame", file, 1 / len(files))
         for name, call in matches.called.items():
             files = sorted({file for file in matches.hits[f"d:{name}"].files if family(matches.paths[file]) == call.family})
-            for file in files if len(files) <= MAX_EXPORTS else ():
+            for file in files if len(files) <= MAX_CALLEES else ():
                 self._put("frame_callee", file, call.weight / len(files))
-                self.reasons[file].append((call.weight / len(files), f"defines `{name}`, called by `{call.caller}` of a frame"))
+                self.reasons[file].append(Reason(call.weight / len(files), "callee", name, call.caller))
 
     def _add_literals(self) -> None:
         matches = self.matches
@@ -211,28 +187,14 @@ class WholeTree:
             for file in matches.hits[text].files:
                 self._add("literal" if text.startswith("l:") else "phrase", file, idf)
                 if idf > 3:
-                    self.reasons[file].append((0.3 * idf, has_literal(text)))
+                    self.reasons[file].append(literal_reason(text, idf))
         _to_one(self.columns["literal"])
         _to_one(self.columns["phrase"])
 
 
-def exported(index: Index, path: str, name: str) -> float:
-    """The share of the packages around a Python module that import a name from it, from the inside out."""
-    *packages, module = module_parts(path.split("/")) or ("",)
-    passed = total = 0
-    for depth in range(len(packages), -1, -1):
-        init = "/".join([*packages[:depth], "__init__.py"])
-        if init not in index.digests:
-            break
-        total += 1
-        imports = _FROM.findall(index.source(init)) if init != path else [("", "*")]
-        if passed == total - 1 and any(
-            source.rpartition(".")[2] in (module, "") and re.search(rf"\*|\b{re.escape(name)}\b", names)
-            for source, names in imports
-        ):
-            passed += 1
-        module = packages[depth - 1] if depth else ""
-    return passed / total if total else 0.0
+def literal_reason(text: str, idf: float) -> Reason:
+    """That a file or function has a term of a literal: the whole of one, or three words of one."""
+    return Reason(0.3 * idf, "literal" if text.startswith("l:") else "message", text[2:])
 
 
 def _ranks(scores: array[float]) -> dict[int, int]:

@@ -57,6 +57,25 @@ _INNERMOST_FIRST = [
         r"at (?P<path>[^\s:]{1,300}):(?P<line>\d+)",
         re.MULTILINE,
     ),
+    # recovery logs of Go's servers: `/app/store.go:12 (0x4f)`, then the function and its code
+    re.compile(
+        rf"^\s*(?P<path>{_DRIVE}[^\s:]{{1,300}}\.go):(?P<line>\d+) \(0x[0-9a-f]{{1,16}}\)"
+        r"(?:\n\s+(?P<name>[\w./()*·]{1,200}): )?",
+        re.MULTILINE,
+    ),
+    # Lua: `store.lua:12: in function 'put'`, `in method 'Store:put'`
+    re.compile(r"^\s*(?P<path>[^\s:]{1,300}\.lua):(?P<line>\d+): in (?:\w+ )?['<](?P<name>[\w.:]{1,200})", re.MULTILINE),
+    # Swift: `12 [ra] 0x4f put(_:) + 40 in Store at /app/Store.swift:12:3`
+    re.compile(
+        r"^\s*\d+ (?:\[[^\]\n]{1,20}\] )*0x[0-9a-f]{1,16} (?P<name>[\w.]{1,200})[^\n]{0,200}?"
+        r" at (?P<path>[^\n:]{1,300}\.swift):(?P<line>\d+)",
+        re.MULTILINE,
+    ),
+    # Firefox and Safari: `put@http://host/src/store.js:12:5`
+    re.compile(
+        r"^\s*(?P<name>[\w$./<]{0,200})@(?:[a-z-]+://[^/\s]*)?(?P<path>/[^\s:?]{1,300}\.(?:[cm]?[jt]sx?|vue))(?:\?[^\s:]{0,100})?:(?P<line>\d+):\d+",
+        re.MULTILINE,
+    ),
     # glibc: `./store(put+0x27d)[0x4f]`
     re.compile(r"\((?P<name>[A-Za-z_]\w{0,200})\+0x[0-9a-f]{1,16}\)"),
 ]

@@ -5,16 +5,22 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 
-from fusesearch.localizers.ranker.columns import Candidate, has_literal, in_frame, is_common, kind_weight, named_where
+from fusesearch.localizers.ranker.columns import Candidate, is_common, kind_weight
 from fusesearch.localizers.ranker.evidence import is_word
 from fusesearch.localizers.ranker.facts import Facts, same_letters, term, words_of
-from fusesearch.localizers.ranker.file_features import BY_CHANCE
+from fusesearch.localizers.ranker.file_features import BY_CHANCE, literal_reason
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.matching import CALLED, K1, B, Matches, bare, module_parts, spread
 from fusesearch.localizers.ranker.paths import family
+from fusesearch.localizers.ranker.reasons import Reason
 
 MAX_CALLERS = 6
 """Named functions whose calls are followed."""
+_PRIOR = {
+    "all": 1.0, "title": 0.2, "name_title": 0.5, "named_unique": 0.3, "owner_fits": 0.3, "frame": 0.5, "line": 0.8,
+    "class_named": 0.2, "phrase": 0.2, "called_by_named": 0.15, "frame_callee": 0.2,
+}  # fmt: skip
+"""Weights, set by hand, of the sum that chooses candidates."""
 
 
 def functions_of(matches: Matches, index: Index, files: dict[int, Candidate]) -> list[Candidate]:
@@ -57,7 +63,8 @@ def functions_of(matches: Matches, index: Index, files: dict[int, Candidate]) ->
     for candidate in found:
         columns, lines = candidate.columns, candidate.lines.end - candidate.lines.start + 1
         columns["lines"] = math.log(max(1, lines))
-        columns["prior"] = _function_prior(columns)
+        named = max(columns.get(name, 0.0) for name in ("named_title", "named_outer", "named_inline"))
+        columns["prior"] = 0.5 * named + sum(weight * columns.get(name, 0.0) for name, weight in _PRIOR.items())
     return [candidate for candidate in found if not _is_unit_test(candidate)]
 
 
@@ -84,7 +91,7 @@ def _add_exact(
             for number, _ in facts.functions_with(place):
                 target[first + number] += idfs[text]
                 if text[0] != "k" and idfs[text] > 3:
-                    found[first + number].reasons.append((0.3 * idfs[text], has_literal(text)))
+                    found[first + number].reasons.append(literal_reason(text, idfs[text]))
 
 
 def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
@@ -98,8 +105,8 @@ def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
         *holders, name = same_letters(candidate.lines.name).split(".")
         columns = candidate.columns
         known = own & matches.words.keys()
-        columns["name_words"] = sum(idf[word] for word in known)
-        columns["name_title"] = sum(idf[word] for word in own if word in evidence.title) / total
+        columns["name_words"] = math.fsum(idf[word] for word in known)
+        columns["name_title"] = math.fsum(idf[word] for word in own if word in evidence.title) / total
         columns["name_share"] = len(known) / max(1, len(own))
         if (class_words := words_of_class.get(tuple(holders))) is None:
             class_words = words_of_class[tuple(holders)] = {word for holder in holders for word in words_of(holder)}
@@ -115,16 +122,16 @@ def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
             columns["named_unique"] = sure
             columns["owner_fits"] = float(bool(mention.owners & {*holders, *module_parts(candidate.path.split("/"))}))
             weight = 3 * sure * kind_weight(mention.kinds) + columns["owner_fits"]
-            candidate.reasons.append((weight, f"`{name}` is {named_where(mention.kinds)}"))
+            candidate.reasons.append(Reason(weight, "name", name, matches.named_where(name)))
         call = matches.called.get(name)
         if call and call.family == family(candidate.path):
             columns["frame_callee"] = call.weight / max(1, matches.hits[f"d:{name}"].functions)
-            candidate.reasons.append((columns["frame_callee"], f"called by `{call.caller}`"))
+            candidate.reasons.append(Reason(columns["frame_callee"], "caller", call.caller))
         for holder in holders:
             if mention := names.get(holder):
                 columns["class_named"] = 1 / max(1, len(set(matches.hits[f"c:{holder}"].files)))
                 columns["class_title_named"] = float("title" in mention.kinds)
-                candidate.reasons.append((columns["class_named"], f"its class `{holder}` is {named_where(mention.kinds)}"))
+                candidate.reasons.append(Reason(columns["class_named"], "class", holder, matches.named_where(holder)))
 
 
 def _add_places(matches: Matches, found: list[Candidate]) -> None:
@@ -145,7 +152,7 @@ def _add_places(matches: Matches, found: list[Candidate]) -> None:
                 columns["frame"] = max(columns.get("frame", 0.0), value)
                 columns["frame_last"] = max(columns.get("frame_last", 0.0), float(depth == 0) * value)
                 if not exact or frame.line in span:  # of many methods of that name
-                    candidate.reasons.append((4 * value, in_frame(depth)))
+                    candidate.reasons.append(Reason(4 * value, "frame", "a" if depth else "the last"))
     for mentioned, line, link in matches.evidence.paths:
         if not line:
             continue
@@ -154,7 +161,7 @@ def _add_places(matches: Matches, found: list[Candidate]) -> None:
             span = candidate.lines
             if line in span:
                 candidate.columns["line"] = 1 / len(files)
-                candidate.reasons.append((4.0 / len(files), f"line {line} is linked"))
+                candidate.reasons.append(Reason(4.0 / len(files), "line", str(line)))
             distance = min(abs(span.start - line), abs(span.end - line))
             candidate.columns["line_near"] = max(candidate.columns.get("line_near", 0.0), 1 / (1 + distance / 10) / len(files))
 
@@ -175,24 +182,4 @@ def _add_callees(matches: Matches, index: Index, found: list[Candidate]) -> None
     for candidate in found:
         if hit := called.get(candidate.lines.name.rpartition(".")[2]):
             candidate.columns["called_by_named"] = hit[0]
-            candidate.reasons.append((hit[0], f"called by `{hit[1]}`"))
-
-
-def _function_prior(columns: dict[str, float]) -> float:
-    def get(name: str) -> float:
-        return columns.get(name, 0.0)
-
-    return (
-        get("all")
-        + 0.2 * get("title")
-        + 0.5 * get("name_title")
-        + 0.5 * max(get("named_title"), get("named_outer"), get("named_inline"))
-        + 0.3 * get("named_unique")
-        + 0.3 * get("owner_fits")
-        + 0.5 * get("frame")
-        + 0.8 * get("line")
-        + 0.2 * get("class_named")
-        + 0.2 * get("phrase")
-        + 0.15 * get("called_by_named")
-        + 0.2 * get("frame_callee")
-    )
+            candidate.reasons.append(Reason(hit[0], "caller", hit[1]))

@@ -1,7 +1,8 @@
 """Earlier commits of a repository: how recently and how often each file changed, and with which words.
 
 Commits never change, so each is read once and kept in the index. Merges and commits of many files say little and do not count.
-The history is empty without git, if git fails, and if ``.git`` leads out of the tree (:func:`_leads_out`).
+A work tree of another repository and a clone that shares another's objects have the history of that one. There is none without
+git, if git fails, and if ``.git`` leads elsewhere (:func:`_leads_out`); :class:`Progress` of the index says why.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ MAX_FILES = 20
 
 MAX_MESSAGE_CHARS = 600
 SECONDS = 20.0
+_MAX_LINE_BYTES = 4096
 _PATIENCE = 0.2  # seconds until it is asked again whether anybody waits
 _INCLUDE = re.compile(rb"^\s*\[include", re.IGNORECASE | re.MULTILINE)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,4} (?:minute|hour|day|week|month|year)s?")
@@ -91,7 +93,7 @@ def history_of(index: Index, words: Mapping[str, float]) -> History | None:
 
 def commits_of(index: Index) -> list[Commit]:
     """Commits before the snapshot, newest first."""
-    ids = _ids(index.repository)
+    index.progress.no_history, ids = _ids(index.repository)
     found = _commits(index.commits(ids))
     missing = [commit for commit in ids if found.get(commit) is None]
     if missing:
@@ -117,7 +119,7 @@ def changed_since(repository: Repository, since: str) -> set[str]:
     would run what the tree's own settings name.
     """
     head = repository.history[1]
-    if not _readable(repository) or not _git(repository, "rev-parse", "--verify", f"{head}^{{commit}}"):
+    if _unreadable(repository) or not _git(repository, "rev-parse", "--verify", f"{head}^{{commit}}"):
         raise OptionError("since", "there is no git history here that can be read")
     if _DATE.fullmatch(since):
         date = f"{since} 00:00" if "-" in since else f"{since} ago"
@@ -129,31 +131,73 @@ def changed_since(repository: Repository, since: str) -> set[str]:
     return set(_git(repository, "diff-tree", "-r", "-z", "--no-renames", "--no-ext-diff", "--name-only", then, head).split("\0"))
 
 
-def _readable(repository: Repository) -> bool:
+def _unreadable(repository: Repository) -> str:
+    """Why git does not read the history; empty if it does, or if there is none."""
     folder = repository.history[0]
-    return folder.parent != repository.root or (folder.is_dir() and not _leads_out(folder))
+    if folder.parent != repository.root or not os.path.lexists(folder):
+        return ""
+    main = _main_folder(folder)
+    return "`.git` leads elsewhere, to what does not name this folder" if main is None or _leads_out(main) else ""
 
 
-def _ids(repository: Repository) -> list[str]:
-    if not _readable(repository):
-        return []
+def _ids(repository: Repository) -> tuple[str, list[str]]:
+    """Why there are no commits, if something is wrong, and their ids, newest first."""
+    if (why := _unreadable(repository)) or not os.path.lexists(repository.history[0]):
+        return why, []
     output = _git(repository, "rev-list", f"--max-count={MAX_COMMITS}", "--no-merges", repository.history[1])
-    return [line for line in output.split("\n") if ID.fullmatch(line)]
+    ids = [line for line in output.split("\n") if ID.fullmatch(line)]
+    return "" if ids else "git has no commit here or cannot read it", ids
+
+
+def _main_folder(git: Path) -> Path | None:
+    """The git directory of a tree with this ``.git``: itself, or that of the repository which names the tree as its own."""
+    if stat.S_ISDIR(_mode(git, 0)):
+        return git
+    try:
+        own = git.parent / _line(git).removeprefix("gitdir: ")
+        main = Path(os.path.realpath(own / _line(own / "commondir")))
+        named = os.path.realpath(own / _line(own / "gitdir")) == os.path.realpath(git)
+    except (OSError, ValueError):
+        return None
+    plain = all(stat.S_ISREG(_mode(own / name, stat.S_IFREG)) for name in ("HEAD", "config.worktree"))
+    return main if named and plain and own.resolve().parent == main / "worktrees" else None
+
+
+def _line(path: Path) -> str:
+    """The only line of a small file. Raises :class:`OSError` or :class:`ValueError` for any other."""
+    if not stat.S_ISREG(path.lstat().st_mode) or path.stat().st_size > _MAX_LINE_BYTES:
+        raise ValueError(path)
+    return path.read_text("utf-8").rstrip("\n")
 
 
 def _leads_out(folder: Path) -> bool:
-    """Whether git would follow a link, wait for a pipe, or read another place that a file names."""
+    """Whether git would follow a link, wait for a pipe, or read another place that a file names, other than shared objects."""
     folders = ("", "objects", "objects/info", "objects/pack", "refs", "refs/heads")
     files = ("HEAD", "config", "config.worktree", "packed-refs", "shallow")
     try:
         return (
             not all(stat.S_ISDIR(_mode(folder / part, stat.S_IFDIR)) for part in folders)
             or not all(stat.S_ISREG(_mode(folder / part, stat.S_IFREG)) for part in files)
-            or any((folder / part).exists() for part in ("commondir", "objects/info/alternates"))
+            or (folder / "commondir").exists()
+            or not _shares_well(folder / "objects")
             or any(_INCLUDE.search((folder / part).read_bytes()) for part in files[1:3] if (folder / part).exists())
         )
-    except OSError:
+    except (OSError, ValueError):
         return True
+
+
+def _shares_well(objects: Path, depth: int = 3) -> bool:
+    """Whether all other places of objects (``git clone --shared``) are such places, of the same user."""
+    listed = objects / "info/alternates"
+    if not os.path.lexists(listed):
+        return True
+    places = [objects / line for line in _line(listed).split("\n") if line and line[0] != "#"]
+    return depth > 0 and all(
+        all(stat.S_ISDIR((place / part).lstat().st_mode) for part in ("", "info", "pack"))
+        and place.stat().st_uid == objects.stat().st_uid
+        and _shares_well(place, depth - 1)
+        for place in places
+    )
 
 
 def _mode(path: Path, default: int) -> int:

@@ -6,51 +6,53 @@
     seen     what the disk says of a file (device, number, size, time of change) -> digest
     commits  id of a commit -> words of its message and files it changed (:mod:`fusesearch.localizers.ranker.history`)
 
-So a new commit, another snapshot or a changed working tree analyses only contents that are new, and a file that did not change
-is not even read. Many new contents are analysed by a process per core (:mod:`fusesearch.localizers.ranker.workers`). The
-SQLite file is a cache: a damaged one, or one of another version, is replaced, and where it cannot be written, a temporary one
-serves. Any number of processes may use it at once. Above its limit it loses the contents that were not used for longest.
+So a commit, a branch, a work tree, a clone or a changed file analyses only contents that are new, and a file that did not change
+is not even read. Many new contents are analysed by a process per core (:mod:`fusesearch.localizers.ranker.workers`); who waits
+for them hears how far they are, and need not wait to the end (:mod:`fusesearch.localizers.ranker.building`). The SQLite file is
+a cache: a damaged one, or one of another version, is replaced, and where it cannot be written, a temporary one serves. Any
+number of processes may use it at once. Above its limit it loses the contents that were not used for longest.
 """
 
 from __future__ import annotations
 
-import hashlib
+import math
 import os
 import sqlite3
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from fusesearch.code.kinds import is_foreign
-from fusesearch.core.errors import InfrastructureError, OutsideRootError, ToolError
+from fusesearch.core.errors import InfrastructureError
 from fusesearch.core.stopping import checked
 from fusesearch.core.text import decoded
+from fusesearch.localizers.ranker.building import (
+    AT_ONCE,
+    MAX_FILE_BYTES,
+    WAIT_SECONDS,
+    Building,
+    Progress,
+    bytes_of,
+    kind_of,
+    stems,
+)
 from fusesearch.localizers.ranker.facts import Facts, analyse, read
 from fusesearch.localizers.ranker.paths import is_candidate
-from fusesearch.localizers.ranker.workers import analysed
 from fusesearch.search.repository import Repository
 
 VERSION = 8 << 8 | sys.version_info.minor
 """Changes with what facts contain; the running Python decides which files parse."""
 
 LIMIT_BYTES = 2 << 30
-MAX_FILE_BYTES = 1_000_000
-"""Larger files, mostly generated, count by their path alone."""
-
-KEPT_BYTES = 64 << 20
-"""Contents kept between the two steps of an update."""
-
 MAX_FILES = 200_000
 NAME = "ranker.sqlite"
 
-_AT_ONCE = 500  # parameters of a query, rows of a transaction
-_RACY_SECONDS = 2.0
 _DAY_SECONDS = 24 * 3600
-_WAIT_SECONDS = 30.0
 _KEPT = 0.8  # of the limit
 _FAULTS = (sqlite3.Error, ValueError, TypeError)  # a damaged page can hold text that is not UTF-8, or a number for text
 _SCHEMA = """
@@ -60,8 +62,10 @@ _SCHEMA = """
     CREATE TABLE IF NOT EXISTS commits (id TEXT PRIMARY KEY, facts TEXT NOT NULL) WITHOUT ROWID;
 """
 
-Progress = Callable[[int, int], None]
-"""Called with the files analysed so far and the number of those to analyse."""
+_RUNNING: dict[tuple[Path, str], Building] = {}
+"""The last one of a server, by index and root."""
+
+_LOCK = threading.Lock()
 
 
 class Index:
@@ -76,7 +80,7 @@ class Index:
         self.repository = repository
         self._root = str(repository.root)
         self.paths = [path for path in checked(repository.files()) if is_candidate(path, repository.is_visible)][:MAX_FILES]
-        self._on_progress = on_progress or (lambda done, total: None)
+        self.progress = on_progress or Progress()
         self._temporary: TemporaryDirectory[str] | None = None
         attempts = [None, folder, folder]
         while attempts:
@@ -126,14 +130,15 @@ class Index:
 
     def source(self, path: str) -> str:
         """The text of a file; empty if it is too large or cannot be read."""
-        return decoded(self._bytes(path) or b"")
+        return decoded(bytes_of(self.repository, path) or b"")
 
     def _open(self, folder: Path | None) -> sqlite3.Connection:
         if folder is None:
             self._temporary = TemporaryDirectory(prefix="fusesearch-")
             folder = Path(self._temporary.name)
         folder.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(folder / NAME, timeout=_WAIT_SECONDS)
+        self._file = folder / NAME
+        connection = sqlite3.connect(self._file, timeout=WAIT_SECONDS)
         connection.execute("PRAGMA synchronous = OFF")
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version not in (0, VERSION):
@@ -143,54 +148,52 @@ class Index:
         return connection
 
     def _update(self) -> dict[str, bytes]:
-        """Digests of the files, after the analysis of new contents."""
-        files = {path: found for path in checked(self.paths) if (found := self._on_disk(path))}
-        known = self._lookup("SELECT file, digest FROM seen WHERE file IN ({})", [key for key, _, _ in files.values()])
-        digests = {path: known[key] for path, (key, _, _) in files.items() if key in known}
-        seen = []
-        contents: dict[str, bytes] = {}  # of files that are new, so that most are read once
-        room = KEPT_BYTES
-        try:
-            for path, (key, changed, size) in checked(files.items()):
-                if path not in digests and size <= MAX_FILE_BYTES and (data := self._bytes(path)) is not None:
-                    digests[path] = _digest(path, data)
-                    if len(data) <= room:
-                        contents[path] = data
-                        room -= len(data)
-                    if changed < time.time() - _RACY_SECONDS:  # else it may change again within the grain of the clock
-                        seen.append((key, digests[path]))
-                if len(seen) == 10 * _AT_ONCE:
-                    self._write("INSERT OR REPLACE INTO seen VALUES (?, ?)", seen)
-                    seen = []
-        finally:
-            self._write("INSERT OR REPLACE INTO seen VALUES (?, ?)", seen)
-        have = self._lookup("SELECT digest, used FROM facts WHERE digest IN ({})", list(dict.fromkeys(digests.values())))
-        new = [(path, digest) for path, digest in digests.items() if digest not in have]
-        own_first = sorted(new, key=lambda pair: is_foreign(pair[0]))  # whoever leaves early keeps what counts most
-        missing = {digest: path for path, digest in own_first}
-        today = int(time.time()) // _DAY_SECONDS
-        if missing:
-            self._analyse(missing, contents, sum(files[path][2] for path in missing.values()), today)
-        older = [(today, digest) for digest, used in have.items() if used < today]
-        self._write("UPDATE facts SET used = ? WHERE digest = ?", older)
-        if missing:
+        """Digests of the files that have facts, after the analysis of new contents, or of as many as there was time for."""
+        key, today = (self._file, self._root), int(time.time()) // _DAY_SECONDS
+        while True:
+            building = _RUNNING.get(key)
+            if busy := building is not None and building.runs:
+                building.wait(self.progress)
+            files = {path: found for path in checked(self.paths) if (found := self._on_disk(path))}
+            known = self._lookup("SELECT file, digest FROM seen WHERE file IN ({})", [key for key, _, _ in files.values()])
+            digests = {path: known[key] for path, (key, _, _) in files.items() if key in known}
+            have = self._having(digests)
+            todo = [path for path, found in files.items() if digests.get(path) not in have and found[2] <= MAX_FILE_BYTES]
+            todo.sort(key=self._rank)
+            if not todo or (busy and building and building.runs):
+                break
+            building = Building(self.repository, self._file, {path: files[path] for path in todo}, today)
+            if self.progress.patience == math.inf or self._temporary:
+                building.run(self.progress)
+                break
+            with _LOCK:
+                if started := not ((other := _RUNNING.get(key)) and other.runs):
+                    _RUNNING[key] = building
+                    building.start()
+            if started:
+                building.wait(self.progress)
+                break
+        partly = building is not None and building.runs
+        if todo and building:
+            read = building.digests.copy().items()
+            digests |= {path: digest for path, digest in read if building.files[path] == files.get(path)}
+            have = self._having(digests)
             self._evict(today)
-        return digests
+        self._write("UPDATE facts SET used = ? WHERE digest = ?", [(today, digest) for digest in have if have[digest] < today])
+        self.progress.files = len(files)
+        if not partly:
+            return digests
+        self.progress.missing = [path for path in todo if digests.get(path) not in have]
+        return {path: digest for path, digest in digests.items() if digest in have}
 
-    def _analyse(self, missing: dict[bytes, str], contents: dict[str, bytes], size: int, today: int) -> None:
-        """Analyse new contents and keep their facts, also of those that were done when a caller left or pressed Ctrl-C."""
-        rows: list[tuple[bytes, int, bytes]] = []
-        self._on_progress(0, len(missing))
-        sources = ((digest, path, contents.pop(path, b"") or self._bytes(path) or b"") for digest, path in missing.items())
-        try:
-            for done, (digest, data) in enumerate(analysed(sources, size), 1):
-                rows.append((digest, today, data))
-                if len(rows) == _AT_ONCE:
-                    self._write("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
-                    rows = []
-                self._on_progress(done, len(missing))
-        finally:
-            self._write("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
+    def _rank(self, path: str) -> tuple[bool, bool, int]:
+        """What counts most is read first: whoever leaves early has it."""
+        shared = len(self.progress.words & stems(path)) if self.progress.words else 0
+        return not self.repository.allowed(path), is_foreign(path), -shared
+
+    def _having(self, digests: dict[str, bytes]) -> dict[bytes, int]:
+        """Those that have facts, with the day of their last use."""
+        return self._lookup("SELECT digest, used FROM facts WHERE digest IN ({})", list(dict.fromkeys(digests.values())))
 
     def _evict(self, today: int) -> None:
         """Remove contents that were not used today, least recently used first, until four fifths of the limit are left."""
@@ -243,24 +246,9 @@ class Index:
             status = os.stat(f"{self._root}/{path}", follow_symlinks=False)
         except OSError:
             return None
-        key = f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}{_kind(path)}"
+        key = f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}{kind_of(path)}"
         return key, status.st_mtime, status.st_size
-
-    def _bytes(self, path: str) -> bytes | None:
-        try:
-            data = self.repository.read_listed(path, MAX_FILE_BYTES + 1)
-        except (ToolError, OutsideRootError):
-            return None
-        return data if len(data) <= MAX_FILE_BYTES else None
-
-
-def _digest(path: str, data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=16, person=_kind(path)[:16].encode("utf-8")[:16]).digest()
-
-
-def _kind(path: str) -> str:
-    return os.path.splitext(path)[1].lower()
 
 
 def _parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))
+    return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))

@@ -152,45 +152,32 @@ def forms(values: Sequence[float | None]) -> list[tuple[float, float, float]]:
     ]
 
 
-def candidate_texts(files: Sequence[Candidate], functions: Sequence[Candidate], index: Index) -> tuple[list[str], list[str]]:
-    """The texts of files and of functions that are compared with the issue."""
-    paths = dict.fromkeys(candidate.path for candidate in [*files, *functions])
-    sources = {path: index.source(path) for path in paths}
-    names = {path: [span.name for span in facts.functions] for path, facts in index.facts(file.path for file in files)}
-    lines = {path: source.split("\n") for path, source in sources.items()}
-    return [file_text(file.path, sources[file.path], names.get(file.path, ())) for file in files], [
-        function_text(function.path, span.name, lines[function.path], span.start, span.end)
-        for function in functions
-        if (span := function.span)
-    ]
-
-
 def add_lexicon(issue: str, files: Sequence[Candidate], functions: Sequence[Candidate], index: Index) -> None:
-    """Add the columns of the lexicon to candidates, which are best first by the sum set by hand."""
-    texts = candidate_texts(files[:FILES], functions[:FUNCTIONS], index)
-    scores = lexicon().scores(issue_text(issue), [*texts[0], *texts[1]])
-    add_columns(scores[: len(texts[0])], scores[len(texts[0]) :], files, functions)
+    """Add the columns :data:`FORMS` to candidates, which are best first by the sum set by hand; only the first are scored.
 
-
-def add_columns(
-    summaries: Sequence[float | None],
-    bodies: Sequence[float | None],
-    files: Sequence[Candidate],
-    functions: Sequence[Candidate],
-) -> None:
-    """Add the columns :data:`FORMS` of the scores of the first files (``summaries``) and functions (``bodies``).
-
-    A file has those of its summary and of its best function, a function its own and those of its file's summary.
+    A file has those of its own text and of its best function, a function its own and those of its file's text.
     """
+    lines = {path: index.source(path).split("\n") for path in {one.path for one in [*files[:FILES], *functions[:FUNCTIONS]]}}
+    names = {path: [span.name for span in facts.functions] for path, facts in index.facts(file.path for file in files[:FILES])}
+    texts = [file_text(file.path, "\n".join(lines[file.path]), names.get(file.path, ())) for file in files[:FILES]]
+    first = len(texts)
+    for function in functions[:FUNCTIONS]:
+        span = function.lines
+        texts.append(function_text(function.path, span.name, lines[function.path], span.start, span.end))
+    scores = lexicon().scores(issue_text(issue), texts)
+    bodies = [*scores[first:], *[None] * (len(functions) - len(texts) + first)]
     best: dict[str, float] = {}
-    for function, score in zip(functions, bodies, strict=False):
+    for function, score in zip(functions, bodies, strict=True):
         if score is not None:
             best[function.path] = max(score, best.get(function.path, -math.inf))
-    of_file = dict(zip([file.path for file in files], forms(summaries), strict=False))
+    of_file = dict(zip([file.path for file in files], forms(scores[:first]), strict=False))
     for file, found in zip(files, forms([best.get(file.path) for file in files]), strict=True):
-        file.columns |= dict(zip(FORMS, of_file.get(file.path, UNKNOWN), strict=True))
-        file.columns |= {f"function_{name}": value for name, value in zip(FORMS, found, strict=True)}
-    for function, found in zip(functions, forms([*bodies, *[None] * (len(functions) - len(bodies))]), strict=True):
-        function.columns |= dict(zip(FORMS, found, strict=True))
-        of_its_file = of_file.get(function.path, UNKNOWN)
-        function.columns |= {f"file_{name}": value for name, value in zip(FORMS, of_its_file, strict=True)}
+        _put(file, "", of_file.get(file.path, UNKNOWN))
+        _put(file, "function_", found)
+    for function, found in zip(functions, forms(bodies), strict=True):
+        _put(function, "", found)
+        _put(function, "file_", of_file.get(function.path, UNKNOWN))
+
+
+def _put(candidate: Candidate, prefix: str, values: Sequence[float]) -> None:
+    candidate.columns |= {f"{prefix}{name}": value for name, value in zip(FORMS, values, strict=True)}

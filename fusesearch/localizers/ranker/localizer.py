@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fusesearch.core.schema import Answer, Instance
 from fusesearch.localizers.direct import DirectLocalizer
-from fusesearch.localizers.ranker import ranking_of
-from fusesearch.localizers.ranker.answer import Ranking
-from fusesearch.localizers.ranker.places import FEW_FILES, for_people
+from fusesearch.localizers.ranker import answer_of, ranking_of
+from fusesearch.localizers.ranker.answer import Ranking, as_answer
+from fusesearch.localizers.ranker.building import Progress
 from fusesearch.search.repository import Repository
 
 
@@ -23,8 +23,9 @@ class RankerLocalizer(DirectLocalizer):
                 self.on_event("index", {"done": done, "total": total})
 
         issue = instance.problem_statement
-        ranking = ranking_of(issue, repository, self.caches.index, progress, FEW_FILES if self.top else 0)
-        return for_people(ranking, issue, self.top) if self.top else self.answer(ranking)
+        if self.top:
+            return as_answer(answer_of(issue, repository, self.caches.index, Progress(progress), self.top))
+        return self.answer(ranking_of(issue, repository, self.caches.index, Progress(progress)))
 
     def answer(self, ranking: Ranking) -> Answer:
         """The answer from a ranking."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fusesearch.core.stopping import checked
 from fusesearch.localizers.lexical.clues import Frame
-from fusesearch.localizers.ranker.columns import SCORES, is_common
+from fusesearch.localizers.ranker.columns import SCORES, WHERE, is_common
 from fusesearch.localizers.ranker.evidence import LEAST_STEM, Evidence, Marked, Mention, Mentioned, is_word, squashed
 from fusesearch.localizers.ranker.facts import HUMP, Facts, term, words_of
 from fusesearch.localizers.ranker.index import Index
@@ -21,6 +21,8 @@ from fusesearch.localizers.ranker.paths import family
 K1, B = 1.5, 0.75
 """BM25's constants, as in Lucene."""
 
+EVERYBODY = 12
+"""Files that call a function from which it says little that a trace ran through it: it reports errors, or serves all."""
 MAX_COMMON = 2
 """Files that define a name up to which it counts though it is a stop word."""
 MAX_CALLING = 3
@@ -54,7 +56,8 @@ class Matches:
         self.resolve = Resolver(self.paths)
         found = ((frame, self.resolve.files(frame.path)) for frame in evidence.frames[::-1])
         self.frames = [(frame, files) for frame, files in found if files]
-        """Frames in files of the snapshot, from the innermost, with the files."""
+        """Frames in files of the snapshot, from the innermost, with the files; those that everybody passes come last."""
+        self._in_frames = {bare(frame.name) for frame in evidence.frames if frame.name}
         self.called = called_in_frames(self.frames, index)
         self.words = evidence.words
         wanted: dict[int, Hits] = {}
@@ -67,15 +70,16 @@ class Matches:
         numbers = {path: number for number, path in enumerate(self.paths)}
         for path, facts in index.facts(self.paths):
             self._add(numbers[path], facts, wanted)
+        self.frames.sort(key=lambda row: self._serves_all(row[0]))
         self.named = _named_in(evidence.stems, self.paths)
-        common = {name: word for word in evidence.common for name in self._defined(word)}
         defined = [part for part in evidence.parts if self.defining(part)]
         longest = [part for part in defined if not any(part in other and part != other for other in defined)]
         spelled = self._spelled(evidence.names | {part: evidence.parts[part] for part in longest}, evidence.marked)
         if self.named:  # then the other words of the title are about this file
             spelled = {name: mention for name, mention in spelled.items() if not is_word(name, mention)}
-        names = dict.fromkeys(common, Mention(frozenset(["plain"]), frozenset())) | spelled
+        common = {name: word for word in evidence.common for name in self._defined(word)}
         title = {stem: 1 for word in (*common.values(), *longest) for stem in words_of(word)} | evidence.title
+        names = dict.fromkeys(common, Mention(frozenset(["plain"]), frozenset())) | spelled
         self.evidence = replace(evidence, paths=self._paths(evidence), names=names, title=title)
         self.words = self.evidence.words
         self.scores = self._scores()
@@ -95,6 +99,15 @@ class Matches:
             if found:
                 return found
         return []
+
+    def _serves_all(self, frame: Frame) -> bool:
+        name = bare(frame.name or "")
+        return bool(name) and not is_common(name) and len(self.hits[f"k:{name}"].files) >= EVERYBODY
+
+    def named_where(self, name: str) -> str:
+        """In words, where the issue mentions a name."""
+        kinds = {*self.evidence.names[name].kinds, *(["frame"] if name in self._in_frames else [])}
+        return next((said for kind, said in WHERE.items() if kind in kinds), "named in the issue")
 
     def _paths(self, evidence: Evidence) -> list[Mentioned]:
         """The paths that the issue names. One with brackets or blanks counts if a file has it whole, and then no part of it."""
@@ -265,7 +278,7 @@ def _terms(evidence: Evidence, words: Iterable[str]) -> Iterable[str]:
     names = {other for name in (*evidence.names, *evidence.common) for other in (name, *_variants(name))}
     names |= {*evidence.marked, *evidence.parts}
     yield from (f"{prefix}{name}" for name in sorted(names) for prefix in ("d:", "c:", "v:", "k:"))
-    yield from (f"d:{bare(frame.name)}" for frame in evidence.frames if frame.name)
+    yield from (f"{kind}:{bare(frame.name)}" for frame in evidence.frames if frame.name for kind in "dk")
 
 
 def _named_in(stems: Container[str], paths: Sequence[str]) -> dict[int, float]:

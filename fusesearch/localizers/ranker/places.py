@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fusesearch.localizers.ranker.answer import (
     CHANCE,
     EXACT,
     FUNCTION_WORTH,
-    MAX_REASONS,
-    WEAK,
     Fields,
     Ranked,
     Ranking,
-    as_answer,
     location,
     names_any,
 )
@@ -23,7 +19,7 @@ from fusesearch.localizers.ranker.columns import Candidate
 from fusesearch.localizers.ranker.facts import IDENTIFIER, words_of
 
 if TYPE_CHECKING:
-    from fusesearch.core.schema import Answer
+    pass
 
 FILES, FUNCTIONS = 5, 3
 """Files of an answer by default, and functions of each."""
@@ -49,9 +45,6 @@ LEAST_SHARE = 0.5
 FEW_FILES = 20
 """In a tree of fewer files the missing ones count, unless the issue names something: to be first of five says little."""
 
-_SHARED = re.compile(r"shares the words (.*) with the issue")
-_MESSAGE = re.compile(r"has a message with “(.*)”")
-
 
 def says_little(ranking: Ranking, issue: str) -> bool:
     """Whether an issue names nothing that the tree has and shares few words with it."""
@@ -68,77 +61,37 @@ def _candidates(ranking: Ranking) -> list[Candidate]:
     return [one.candidate for one in ranking.files]
 
 
-def for_people(ranking: Ranking, issue: str, top: int | None = None) -> Answer:
-    """The set that is scored, and as ``places`` at most ``top`` files, by default five; none if the issue says little."""
-    return as_answer(fields_for_people(ranking, issue, top))
-
-
 def fields_for_people(ranking: Ranking, issue: str, top: int | None = None) -> Fields:
-    """As :func:`for_people`, as plain data."""
-    if says_little(ranking, issue):
-        return {"modify": []}
+    """The set that is scored, and as ``places`` at most ``top`` files, by default five: an :class:`Answer` as plain data."""
     if _few_words(ranking, issue) and not names_any(_candidates(ranking)):  # a name among running text may be chance
         files, functions = (
             [Ranked(one.candidate, min(one.probability, BY_CHANCE)) for one in part]
             for part in (ranking.files, ranking.functions)
         )
-        ranking = Ranking(files, functions)
-    best = ranking.best_fields()
-    ranked = {one.candidate.entity: one for one in [*ranking.files, *ranking.functions]}
-    modify = []
-    for row in best["modify"]:
-        entity = f"{row['path']}::{row['function']}" if row["function"] else row["path"]
-        modify.append(location(entity, row["confidence"], said(ranked[entity], issue)))
-    places = []
-    for rank, file in enumerate(ranking.files[: top or FILES]):
-        act = ACT_NAMED if names_any([file.candidate]) else ACT_WORDS
-        own = [one for one in ranking.functions if one.candidate.path == file.candidate.path]
-        worth = [one for one in own if one.probability >= FUNCTION_WORTH] or [one for one in own[:1] if one.probability >= LEAST]
-        places.append(
-            {
-                "path": file.candidate.path, "confidence": round(file.probability, 3),
-                "likely": rank == 0 and file.probability >= act,
-                "reasons": said(file, issue),
-                "functions": [
-                    location(one.candidate.entity, one.probability, said(one, issue), lines_of(one)) for one in worth[:FUNCTIONS]
-                ],
-            }
-        )  # fmt: skip
-    return best | {"modify": modify, "places": places}
+        ranking = replace(ranking, files=files, functions=functions)
+    places = [_place(file, ranking) for file in ranking.files[: top or FILES]]
+    places.sort(key=lambda place: not place["reasons"])
+    for first in ranking.files[:1]:
+        enough = first.probability >= (ACT_NAMED if names_any([first.candidate]) else ACT_WORDS)
+        places[0]["likely"] = enough and places[0]["path"] == first.candidate.path
+    return ranking.best_fields() | {"places": places}
 
 
-def said(ranked: Ranked, issue: str) -> list[str]:
-    """What speaks for a candidate itself, in whole words of the issue, the most telling first."""
-    reasons = sorted(ranked.candidate.reasons, key=lambda reason: -reason[0])
-    texts = list(dict.fromkeys(text for weight, text in reasons if weight >= WEAK))
-    messages = [match[1].split() for text in texts if (match := _MESSAGE.fullmatch(text))]
-    whole = iter([f"has a message with “{' '.join(words)}”" for words in joined(messages)])
-    told: list[str] = []
-    for text in texts:
-        if _MESSAGE.fullmatch(text):
-            text = next(whole, "")
-        elif match := _SHARED.fullmatch(text):
-            written = words_in(issue)
-            words = dict.fromkeys(written.get(word, word) for word in match[1].split(", "))
-            text = f"shares the words {', '.join(words)} with the issue"
-        told += [text] if text else []
-    return told[:MAX_REASONS]
-
-
-def joined(parts: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Sequences of words of which one begins with the last two words of another, put together."""
-    chains = [list(part) for part in parts]
-    merged = True
-    while merged:
-        merged = False
-        for first in chains:
-            after = next((other for other in chains if other is not first and other[:2] == first[-2:]), None)
-            if after is not None:
-                first += after[2:]
-                chains = [chain for chain in chains if chain is not after]
-                merged = True
-                break
-    return chains
+def _place(file: Ranked, ranking: Ranking) -> Fields:
+    """A file with its best functions; those that something speaks for stand first."""
+    own = [one for one in ranking.functions if one.candidate.path == file.candidate.path]
+    worth = [one for one in own if one.probability >= FUNCTION_WORTH] or [one for one in own[:1] if one.probability >= LEAST]
+    functions = [
+        location(one.candidate.entity, one.probability, ranking.reasons(one.candidate), lines_of(one))
+        for one in worth[:FUNCTIONS]
+    ]
+    return {
+        "path": file.candidate.path,
+        "confidence": round(file.probability, 3),
+        "likely": False,
+        "reasons": ranking.reasons(file.candidate),
+        "functions": sorted(functions, key=lambda one: "reasons" not in one),
+    }
 
 
 def words_in(issue: str) -> dict[str, str]:

@@ -40,7 +40,8 @@ Curve = tuple[float, float, float]
 Tree = tuple[list[int], list[float], list[int], list[int], list[int], list[float]]
 """Columns, thresholds, left and right children, whether NaN goes left, and values of the leaves."""
 
-_PARTS = ("column", "threshold", "left", "right", "missing_left", "value")
+PARTS = ("column", "threshold", "left", "right", "missing_left", "value")
+"""Of a tree in a model file."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Model:
     def of(cls, data: Mapping[str, Any], columns: Sequence[str]) -> Model:
         """The model in JSON ``data``. Raises :class:`ValueError` if it is malformed or splits by other columns than these."""
         names = tuple(data["columns"])
-        trees = [_checked(tuple(tree[part] for part in _PARTS), len(names)) for tree in data["trees"]]
+        trees = [_checked(tuple(tree[part] for part in PARTS), len(names)) for tree in data["trees"]]
         if not {names[used] for tree in trees for used in tree[0]} <= set(columns):
             raise ValueError("it was trained on other features")
         curves = {}
@@ -118,38 +119,6 @@ def read_models(path: Path) -> Models:
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise ArtifactError(f"{path} holds no models of this version: {error}") from None
     return Models(file, function)
-
-
-def from_lightgbm(dump: Mapping[str, Any]) -> list[dict[str, list[float]]]:
-    """The trees of LightGBM's ``Booster.dump_model()``, which must have numerical features only."""
-    return [_exported(tree["tree_structure"]) for tree in dump["tree_info"]]
-
-
-def _exported(root: Mapping[str, Any]) -> dict[str, list[float]]:
-    tree: dict[str, list[float]] = {part: [] for part in _PARTS}
-
-    def add(node: Mapping[str, Any]) -> int:
-        if "split_index" not in node:
-            tree["value"].append(float(f"{node['leaf_value']:.6g}"))
-            return -len(tree["value"])
-        if node["decision_type"] != "<=":
-            raise ValueError(f"{node['decision_type']} does not split a number")
-        number = len(tree["column"])
-        missing_left = node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0  # else NaN counts as 0
-        for part, value in (
-            ("column", node["split_feature"]),
-            ("threshold", node["threshold"]),
-            ("missing_left", int(missing_left)),
-        ):
-            tree[part].append(value)
-        tree["left"].append(0)
-        tree["right"].append(0)
-        tree["left"][number] = add(node["left_child"])
-        tree["right"][number] = add(node["right_child"])
-        return number
-
-    add(root)
-    return tree
 
 
 def _checked(tree: tuple[Any, ...], columns: int) -> Tree:

@@ -8,9 +8,10 @@ facts but its path's.
 from __future__ import annotations
 
 import gc
+import os
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from itertools import count
 
@@ -29,16 +30,19 @@ MEMORY = 2 << 30
 _COLLECTED_EVERY = 200
 _PATIENCE = 0.2  # seconds until it is asked again whether anybody waits
 
-Source = tuple[bytes, str, bytes]
-"""Digest, path and content."""
+Source = tuple[bytes, str, bytes | None]
+"""Digest, path and content; None where the facts are known."""
 
 
-def analysed(sources: Iterator[Source], size: int) -> Iterator[tuple[bytes, bytes]]:
-    """Digest and facts of each source, in any order; ``size`` is the bytes of all. Ends its processes when it is left early."""
+def analysed(sources: Iterator[Source], size: int) -> Generator[tuple[bytes, bytes]]:
+    """Digest and facts of each source, in any order; ``size`` is the bytes of all. Ends its processes when it is closed early.
+
+    A source without content has empty facts.
+    """
     if size < SMALL_BYTES:
         for digest, path, data in sources:
             check()
-            yield digest, analyse(path, decoded(data))
+            yield digest, b"" if data is None else analyse(path, decoded(data))
         return
     from fusesearch.core.answering import Answerer  # an answer from an index starts no process
 
@@ -54,7 +58,7 @@ def analysed(sources: Iterator[Source], size: int) -> Iterator[tuple[bytes, byte
                 if source is None:
                     return
                 digest, path, data = source
-                facts = worker.ask(path, data)
+                facts = b"" if data is None else worker.ask(path, data)
                 if stopped.is_set():
                     return
                 results.put((digest, analyse(path, "") if facts is None else facts))
@@ -88,6 +92,8 @@ def serve() -> None:
     """The worker: answer paths and contents with the facts of each."""
     from fusesearch.core.answering import answer_all
 
+    with suppress(AttributeError):  # on Windows
+        os.nice(5)  # who answers meanwhile goes first
     gc.disable()  # it walks every syntax tree as it grows: four times the time of a parse
     numbers = count(1)
 

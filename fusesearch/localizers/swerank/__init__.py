@@ -31,10 +31,8 @@ from fusesearch.search.repository import Repository
 
 FILES, FUNCTIONS = 10, 15
 """As deep as SweRank's tables look."""
-TOP, WINDOW, STEP = 100, 10, 5
-"""Functions that the encoder retrieves, those that the model orders at once, and places to the next window."""
-FUNCTION_TOKENS = 1024
-"""Most tokens of a function that the model sees."""
+TOP, WINDOW, STEP, FUNCTION_TOKENS = 100, 10, 5, 1024
+"""Functions that the encoder retrieves, those that the model orders at once, places to the next window, most tokens of one."""
 Candidate = tuple[str, str]
 """A function as ``path::Name``, and the text that stands for it."""
 _LOCK = threading.Lock()
@@ -58,9 +56,9 @@ def candidates_of(repository: Repository) -> Iterator[Candidate]:
         source = readable_source(repository, path) or ""
         lines = source.split("\n")
         for span in spans_of(source, path):
-            owner = span.name.split(".")[-2] if is_python(path) and "." in span.name else ""
-            head = f"{path}/{span.name.replace('.', '/') if owner else span.name}\n" + (f"class {owner}:" if owner else "")
-            yield f"{path}::{span.name}", head + "\n".join(lines[span.start - 1 : span.end])
+            code = "\n".join(lines[span.start - 1 : span.end])
+            owner = f"class {span.name.split('.')[-2]}:" if is_python(path) and "." in span.name else ""
+            yield f"{path}::{span.name}", f"{path}/{span.name.replace('.', '/') if owner else span.name}\n{owner}{code}"
 
 
 class SweRankEmbedLocalizer(DirectLocalizer):
@@ -86,10 +84,10 @@ class SweRankLocalizer(AskingLocalizer):
     async def work(self, interview: Interview, instance: Instance, repository: Repository) -> None:
         """A turn per window. One that does not fit the model's context, or whose reply names no candidate, keeps its order."""
         found = await in_thread(retrieve, self, instance.problem_statement, repository)
-        ends = range(len(found), WINDOW - STEP, -STEP) or range(len(found), 0, -STEP)
-        for end in ends:  # the last window starts at the top
+        issue, chars = interview.trajectory.issue, room(self.agent)
+        for end in range(len(found), WINDOW - STEP, -STEP) or range(len(found), 0, -STEP):  # the last one starts at the top
             place = slice(max(end - WINDOW, 0), end)
-            window, issue, chars = found[place], interview.trajectory.issue, room(self.agent)
+            window = found[place]
             turn = await interview.ask(request(issue[: chars // 4], window, chars))
             found[place] = [window[number] for number in read_order(visible(turn.text), len(window))]
         interview.answer(answer_of(found))
@@ -109,8 +107,7 @@ def retrieve(localizer: BaseLocalizer, issue: str, repository: Repository) -> li
     Raises as :func:`encoder_named`, and :class:`InfrastructureError` without enough memory.
     """
     encoder = encoder_named(localizer.agent.options["encoder"])
-    found = list(candidates_of(repository)) if issue.strip() else []
-    if not found:
+    if not (found := list(candidates_of(repository)) if issue.strip() else []):
         return []
     with _LOCK:
         vectors = embedded(encoder, tuple(text for _, text in found))

@@ -47,10 +47,7 @@ def page(results: Results, trained: Collection[str]) -> Page:
 def overview(every: Sequence[Results]) -> str:
     """The Markdown page over all experiments: what came out, and the verdict on each claim."""
     claims = [(results, claim) for results in every for claim in results.claims]
-    rows = [
-        Row([results.title, claim.verdict, claim.sentence, "yes" if claim.paper else ""], link=results.experiment)
-        for results, claim in claims
-    ]
+    rows = [Row([results.title, claim.verdict, claim.sentence, "yes" if claim.paper else ""]) for results, claim in claims]
     came_out = [
         Row([results.title, _link(results), str(len(results.arms)), ", ".join(map(str, results.measured_seeds)), results.summary])
         for results in every

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from fusesearch.cli.output import save_text
+from fusesearch.core.errors import DataError
 from tests.fakes.commands import failed
 
 
@@ -134,6 +136,16 @@ def test_the_ranker_answers_the_same_with_and_without_an_episode(run, repo, tmp_
         for answer in answers:
             answer["cost"] = {name: value for name, value in answer["cost"].items() if "seconds" not in name}
         assert (answers[0], short.exit_code) == (answers[1], whole.exit_code)
+
+
+def test_a_link_and_a_device_are_written_and_not_replaced(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    (tmp_path / "full").symlink_to("/dev/full")
+    save_text(tmp_path / "link", "text")
+    assert ((tmp_path / "link").is_symlink(), (tmp_path / "file").read_text()) == (True, "text")
+    with pytest.raises(DataError, match="full: No space left on device"):
+        save_text(tmp_path / "full", "text")
+    assert Path("/dev/full").is_char_device()
 
 
 def test_options_of_a_search_are_those_that_there_are():

@@ -67,6 +67,20 @@ def test_a_name_has_lists_of_places(run, repo):
     assert found["callers"] == [{"path": "pkg/use.py", "lines": [4, 5], "function": "fence"}]
 
 
+def test_an_impact_has_the_tests_to_run_in_text_json_and_python(run, repo):
+    (repo / "tests" / "test_it.py").parent.mkdir(exist_ok=True)
+    (repo / "tests" / "test_it.py").write_text("from pkg.shapes import perimeter\n\n\ndef test_it():\n    assert perimeter(1)\n")
+    result = run("context", "perimeter", "--repo", repo, "--impact")
+    assert (result.exit_code, result.stdout.endswith("\n\n## Tests to run\ntests/test_it.py\n")) == (0, True)
+    found = json.loads(run("context", "perimeter", "--repo", repo, "--impact", "--format", "json").stdout)
+    assert (found["run"], found["impact"], context(repo, "perimeter", impact=True).run) == (
+        ["tests/test_it.py"],
+        [],
+        found["run"],
+    )
+    assert run("context", "perimeter(3) is wrong", "--repo", repo, "--impact").exit_code == 2
+
+
 def test_an_unknown_name_is_one_line_with_near_ones(run, repo):
     result = run("context", "perimetre", "--repo", repo)
     assert (result.exit_code, result.stdout) == (1, "")

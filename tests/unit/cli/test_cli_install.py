@@ -1,12 +1,15 @@
 """`install`: what the programs of agents are called with, and how files of settings are edited and restored."""
 
 import json
+import shlex
 from types import SimpleNamespace
 
 import pytest
 
 from fusesearch.cli import install
-from fusesearch.cli.install import agents, this_program, with_server, without_server
+from fusesearch.cli.hint import HINT, hint
+from fusesearch.cli.install import agents, this_program
+from fusesearch.cli.settings import at, parsed, put, take
 from fusesearch.core.errors import DataError
 
 ENTRY = {"command": "/bin/fusesearch", "args": ["mcp", "--root", "."]}
@@ -98,6 +101,10 @@ def test_a_file_that_another_program_changed_meanwhile_stays(home, monkeypatch):
     assert path.read_text() == "{}"
 
 
+KEYS, PLACE = ("servers", "fusesearch"), ("servers", "list", 0)
+
+
+@pytest.mark.parametrize("keys", [KEYS, PLACE])
 @pytest.mark.parametrize("text", [
     "{}",
     '{"a": 1}',
@@ -108,30 +115,95 @@ def test_a_file_that_another_program_changed_meanwhile_stays(home, monkeypatch):
     '{"a": "\\"servers\\": {", "b": {}}',
     '{"inner": {"servers": {"fusesearch": 1}}, "servers": {"z": {}}}',
     '{"a": "é😀", /* { */ "b": -1.5e3}',
+    '{"a": [[], {"x": 1}, "s"], "servers": {"list": [{"b": [2]}, 3], "c": {}}}',
 ])  # fmt: skip
-def test_the_server_is_put_in_and_taken_out_and_all_else_stays(text):
-    put = with_server(text, "servers", ENTRY)
-    known = install._parsed(put, "servers")
-    assert known.pop("servers")["fusesearch"] == ENTRY
-    before = install._parsed(text, "servers")
-    assert known == {name: value for name, value in before.items() if name != "servers"}
-    assert with_server(put, "servers", ENTRY) == put
-    taken = without_server(put, "servers")
-    assert taken == text or (before.get("servers") == {} and install._parsed(taken, "servers") == known)
+def test_a_value_is_put_in_and_taken_out_and_all_else_stays(text, keys):
+    made = put(text, keys, ENTRY)
+    assert at(parsed(made), keys) == ENTRY
+    taken = take(made, keys)
+    assert taken == text or parsed(text)["servers"] == {}
+    assert parsed(taken) == {name: value for name, value in parsed(text).items() if value or name != "servers"}
 
 
-def test_an_entry_that_an_agent_wrote_last_is_taken_out_and_one_of_another_program_is_not():
-    other = '{"servers": {"fusesearch": {"command": "other"}}}'
-    assert without_server(other, "servers") == other
+def test_an_entry_that_an_agent_wrote_last_is_taken_out():
     text = '{"servers": {"x": {"command": "y"},\n "fusesearch": {"type": "stdio", "command": "/a/fusesearch", "args": []}\n}}'
-    assert json.loads(without_server(text, "servers")) == {"servers": {"x": {"command": "y"}}}
+    assert json.loads(take(text, KEYS)) == {"servers": {"x": {"command": "y"}}}
 
 
 @pytest.mark.parametrize(("text", "says"), [
-    ("{", "not valid JSON"), ("[]", "not an object"), ('{"servers": 1}', "not an object"), ("[" * 100_000, "not valid JSON"),
-    ('{"servers": {"fusesearch": {"command": "other"}}}', "starts another program"), ('{"a": 1 "b": 2}', "not valid JSON"),
-    ("{'a': 1}", "not valid JSON"),
+    ("{", "not valid JSON"), ("[]", "not an object"), ('{"servers": 1}', "cannot edit"), ('{"servers": []}', "not an object"),
+    ("[" * 100_000, "not valid JSON"), ('{"a": 1 "b": 2}', "not valid JSON"), ("{'a': 1}", "not valid JSON"),
 ])  # fmt: skip
 def test_what_cannot_be_edited_is_refused(text, says):
     with pytest.raises(DataError, match=says):
-        with_server(text, "servers", ENTRY)
+        put(text, KEYS, ENTRY)
+
+
+def test_an_entry_of_another_program_stays(run, home):
+    path = home.folder / ".cursor/mcp.json"
+    path.parent.mkdir()
+    path.write_text(text := '{"mcpServers": {"fusesearch": {"command": "other"}}}')
+    done = run("install", "--yes", "--agent", "cursor", "--part", "server")
+    assert (done.exit_code, path.read_text()) == (1, text)
+    assert "starts another program" in done.stderr
+    assert run("install", "--yes", "--undo", "--agent", "cursor").exit_code == 0
+    assert path.read_text() == text
+
+
+def everything(folder):
+    return {str(path.relative_to(folder)): path.is_file() and path.read_text() for path in folder.rglob("*")}
+
+
+def test_sub_agents_skills_and_hooks_are_written_and_taken_back_without_a_trace(run, home):
+    home.here += ["claude", "codex", "gemini", "cursor"]
+    settings = home.folder / ".claude/settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{\n  // mine\n  "hooks": {"PreToolUse": [{"matcher": "Write", "hooks": []}]}\n}\n')
+    before = everything(home.folder)
+    shown = run("install", "--yes").stdout
+    assert shown.count("SKILL.md") == 1, "agents share it"
+    ours, other = parsed(settings.read_text())["hooks"]["PreToolUse"]
+    assert (ours["matcher"], other["matcher"]) == ("Grep|Bash", "Write")
+    assert ours["hooks"] == [{"type": "command", "command": shlex.join([*this_program(), "hint"])}]
+    assert parsed((home.folder / ".cursor/hooks.json").read_text()).keys() == {"version", "hooks"}
+    assert "AfterTool" in (home.folder / ".gemini/settings.json").read_text()
+    assert (home.folder / ".claude/agents/fusesearch.md").read_text() == (
+        home.folder / ".agents/skills/fusesearch/SKILL.md"
+    ).read_text()
+    there = everything(home.folder)
+    assert run("install", "--yes").exit_code == 0
+    assert everything(home.folder) == there
+    assert run("install", "--undo", "--yes", "--part", "hook").exit_code == 0
+    assert settings.read_text() == before[".claude/settings.json"]
+    assert (home.folder / ".claude/agents/fusesearch.md").exists()
+    assert run("install", "--undo", "--yes").exit_code == 0
+    assert everything(home.folder) == before
+
+
+def test_a_skill_of_somebody_else_stays(run, home):
+    path = home.folder / ".agents/skills/fusesearch/SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    for undo in ([], ["--undo"]):
+        assert (
+            "is not a file that this program wrote"
+            in run("install", "--yes", "--agent", "vscode", "--part", "skill", *undo).stderr
+        )
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize(("call", "hinted"), [
+    ({"pattern": "x"}, True), ({"pattern": "x", "path": "src"}, True), ({"pattern": "x", "path": "src/a.py"}, False),
+    ({"command": "rg Session"}, True), ({"command": "cd src && grep -rn 'a b' ."}, True), ({"command": "grep x a.py"}, False),
+    ({"command": "ls | grep x"}, False), ({"command": "cargo build"}, False), (None, False), ("rg", False),
+])  # fmt: skip
+def test_the_hint_is_for_searches_over_folders(call, hinted, tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.py").write_text("")
+    given = {"hook_event_name": "PreToolUse", "cwd": str(tmp_path), "tool_name": "Grep", "tool_input": call}
+    said = hint(json.dumps(given))
+    assert bool(said) is hinted
+    if said:
+        assert json.loads(said)["hookSpecificOutput"] == {"hookEventName": "PreToolUse", "additionalContext": HINT}
+        assert json.loads(hint(json.dumps(given | {"hook_event_name": "postToolUse"}))) == {"additional_context": HINT}
+    assert hint("{") == hint("[]") == ""

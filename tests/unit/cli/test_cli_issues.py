@@ -1,5 +1,7 @@
 """`--issue` with an address on GitHub, against a local server that speaks its API."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from tests.fakes.local_server import LocalServer, by
 
 ISSUE = {"number": 1, "title": "perimeter(2) of a square gives 6", "body": "I expected 8.\r\n\r\n>>> perimeter(2)\r\n6"}
 LIMIT = {"message": "API rate limit exceeded for 127.0.0.1."}
+SECONDARY = {"message": "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}
 ANSWERS = {
     1: (200, ISSUE, {}),
     2: (200, ISSUE | {"pull_request": {"url": "x"}}, {}),
@@ -24,6 +27,11 @@ ANSWERS = {
     9: (200, ISSUE | {"body": None}, {}),
     10: (301, {"message": "Moved Permanently"}, {"Location": "/api/v3/repositories/7/issues/1"}),
     11: (403, {"message": "Resource protected by organization SAML enforcement."}, {}),
+    12: (403, SECONDARY, {"Retry-After": "60"}),
+    13: (403, SECONDARY, {}),
+    14: (403, SECONDARY, {"Retry-After": "1"}),
+    15: (301, {}, {"Location": "/api/v3/repos/o/r/issues/15"}),
+    16: (200, "<html>Log in", {}),
 }
 
 
@@ -76,7 +84,12 @@ def test_the_token_of_the_environment_is_sent_a_move_followed_and_a_missing_text
         ("o/r#6", None, "deleted"),
         ("o/r#7", None, "502"),
         ("o/r#8", None, "GITHUB_API_URL"),
-        ("o/r#11", "t", "SAML"),
+        ("o/r#11", "t", "does not show o/r#11 (Resource protected by organization SAML enforcement.)"),
+        ("o/r#12", "t", "rate limit is used up for 60 s: wait"),
+        ("o/r#13", "t", "rate limit is used up: wait"),
+        ("o/r#1", "t\u00e9", "GITHUB_TOKEN has a character that no key has"),
+        ("o/r#15", "t", "cannot be reached (Exceeded maximum allowed redirects.)"),
+        ("o/r#16", "t", "log in to the network"),
         ("o/r#404", None, "o/r#404 does not exist, or it is private and GITHUB_TOKEN is not set"),
         ("o/r#404", "t", "GITHUB_TOKEN may not read it"),
         ("https://elsewhere.example/o/r/issues/1", "t", "set GITHUB_API_URL"),
@@ -88,6 +101,23 @@ def test_a_failed_fetch_is_one_line_that_says_what_to_do(run, repo, api, monkeyp
         monkeypatch.setenv("GITHUB_TOKEN", token)
     assert message in failed(run("localize", "--repo", repo, "--issue", issue))
     assert all(path.startswith("/api/v3/repos/o/r/") for path, _ in api.asked)
+
+
+def test_a_short_wait_that_github_asks_for_is_kept(run, repo, api, monkeypatch):
+    monkeypatch.setattr(
+        "fusesearch.cli.issues.time", SimpleNamespace(sleep=lambda _: monkeypatch.setitem(ANSWERS, 14, ANSWERS[1]))
+    )
+    assert run("localize", "--repo", repo, "o/r#14").exit_code == 0
+    assert len(api.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("ALL_PROXY", "socks5://127.0.0.1:9"), ("SSL_CERT_FILE", "/no/such"), ("HTTP_PROXY", "http://127.0.0.1:9")],
+)
+def test_a_proxy_or_a_certificate_that_is_not_there_is_named(run, repo, api, monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    assert f"; {name} is {value}" in failed(run("localize", "--repo", repo, "o/r#1"))
 
 
 def test_no_network_and_an_invalid_api_address_are_one_line(run, repo, monkeypatch):

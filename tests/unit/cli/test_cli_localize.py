@@ -44,6 +44,19 @@ def test_the_ranker_says_how_sure_it_is_and_why(run, repo, issue):
     assert "is for ranker alone" in refused.stderr
 
 
+@pytest.mark.parametrize("options", [(), ("--localizer", "ranker")])
+def test_a_text_that_is_no_issue_is_a_search_and_says_so(run, repo, options):
+    found = run("localize", "--repo", repo, "perimeter of a square", *options)
+    heading, _, path = found.stdout.splitlines()[:3]
+    assert (found.exit_code, heading[:34], path) == (0, "A search, not the answer to an iss", "pkg/shapes.py")
+    assert "%" not in found.stdout
+    listed = json.loads(run("localize", "--repo", repo, "perimeter of a square", "--format", "json", *options).stdout)
+    assert (listed["outcome"], listed["kind"], "confidence" in listed) == ("answer", "search", False)
+    assert listed["places"][0]["functions"][0]["function"] == "perimeter"
+    refused = run("localize", "--repo", repo, "it does not work", *options)
+    assert (refused.exit_code, refused.stdout[:33]) == (3, "No answer: too little to go on, n")
+
+
 def test_an_issue_with_blanks_that_names_no_file_is_the_text_itself(run, repo, tmp_path):
     text = "`perimeter(3)` returns 9, see https://example.org/pull/3"
     result = run("localize", "--repo", repo, "--issue", text, "--save", tmp_path / "t.json")

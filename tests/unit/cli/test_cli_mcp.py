@@ -1,6 +1,7 @@
 """`mcp`: its options, and its server in this process, asked by the SDK's own client."""
 
 import json
+import threading
 
 import pytest
 from mcp import Client
@@ -8,11 +9,12 @@ from mcp_types import ListRootsResult, Root
 
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_answer, format_calls
+from fusesearch.cli.serving import service
 from fusesearch.cli.serving.service import Service
 from fusesearch.cli.serving.stdio import whole
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Answer, Location
-from fusesearch.localizers.ranker import models
+from fusesearch.localizers.ranker import models, workers
 from fusesearch.localizers.searcher import Searcher, SearchOptions, choose
 from tests.fakes.commands import failed
 
@@ -114,17 +116,56 @@ async def test_a_question_is_answered_with_entries_and_text(folder):
     assert text(empty).endswith(": the question is empty")
 
 
+async def test_a_word_or_a_question_is_a_search_and_nothing_is_refused_for_being_short(folder):
+    async with client(folder) as asking:
+        for words in ("perimeter", "how is the perimeter computed"):
+            found = await asking.call_tool("localize", {"issue": words})
+            assert (found.is_error, text(found)[:8], "%" in text(found)) == (False, "A search", False)
+            place = found.structured_content["places"][0]
+            assert (found.structured_content["kind"], place["path"], "confidence" in place) == ("search", "shapes.py", False)
+        read = await asking.call_tool("context", {"issue": "how is the perimeter computed"})
+    assert "def perimeter(side):\n    return 3 * side" in text(read)
+
+
 async def test_context_returns_what_to_read_within_its_budget(folder):
     async with client(folder) as asking:
         found = await asking.call_tool("context", {"issue": ISSUE, "tokens": 200})
         little = await asking.call_tool("context", {"issue": "it is broken", "tokens": ""})
         refused = await asking.call_tool("context", {"issue": ISSUE, "tokens": 99})
+        impact = await asking.call_tool("context", {"issue": "perimeter", "impact": True})
     assert "def perimeter(side):\n    return 3 * side" in text(found)
     assert len(text(found).encode()) <= 800
     assert found.structured_content is None
     assert (little.is_error, text(little)[:33]) == (False, "No answer: too little to go on, n")
     assert refused.is_error
     assert "100" in text(refused)
+    assert text(impact).startswith("## shapes.py:6-7  perimeter\ndef perimeter(side)")
+
+
+async def test_a_first_index_tells_its_progress_and_an_answer_that_cannot_wait_says_what_is_missing(folder, monkeypatch):
+    go_on, told, real = threading.Event(), [], workers.analyse
+    monkeypatch.setattr(workers, "analyse", lambda path, text: ("slow" in path and go_on.wait(60)) or real(path, text))
+    monkeypatch.setattr(service, "PATIENCE", 2)
+    (folder / "slow.py").write_text("def slow():\n    pass\n")
+
+    async def hear(*news):
+        told.append(news)
+
+    async with client(folder) as asking:
+        for tool in ("localize", "context"):
+            result = await asking.call_tool(tool, {"issue": ISSUE}, progress_callback=hear)
+            said = {**(result.structured_content or {}), **(result.meta or {})}
+            assert said["unindexed"] == {"files": 1, "of": 2, "folders": ["slow.py"]}
+            assert "perimeter" in result.content[0].text
+            assert "1 of 2 files are not yet indexed, most of them in slow.py. Indexing goes on" in result.content[-1].text
+        missing = await asking.call_tool("context", {"issue": "slow"})
+        assert missing.is_error
+        assert "1 of 2 files are not yet indexed" in text(missing)
+        assert told == [(1, 2, "indexing: 1 of 2 files")], "the second waits no more"
+        go_on.set()
+        result = await asking.call_tool("localize", {"issue": "slow() in slow.py fails"})
+    assert result.structured_content["places"][0]["path"] == "slow.py"
+    assert "unindexed" not in result.structured_content
 
 
 async def test_a_call_that_cannot_be_is_an_error_that_teaches(folder, tmp_path, monkeypatch):

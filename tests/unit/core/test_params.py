@@ -111,5 +111,5 @@ def test_values_that_cannot_be_or_exclude_each_other_are_rejected(changes, fault
         parse_params(changes)
 
 
-def test_a_micro_batch_larger_than_a_step_is_cut_to_it() -> None:
+def test_a_micro_batch_larger_than_a_step_is_cut_to_it():
     assert parse_params({"grpo": {"prompts_per_step": 1, "group": 4, "micro_batch": 16}}).grpo.micro_batch == 16

@@ -6,9 +6,8 @@ import pytest
 
 from dashboards import read
 from fusesearch.core.errors import ArtifactError
-from fusesearch.core.storage import read_json, write_json, write_jsonl, write_text
+from fusesearch.core.storage import read_json, write_json, write_jsonl
 from fusesearch.reporting.episodes.page import page_of
-from tasks.running.places import MAIN
 from tests.fakes.dashboard_project import episode, instance_id
 
 
@@ -45,12 +44,6 @@ def test_a_damaged_line_is_one_clear_error(tmp_path, line):
     path.write_bytes(line.encode("utf-8", "surrogateescape") + b"\n")
     with pytest.raises(ArtifactError, match=r"trajectories\.jsonl"):
         read.episode(read.episodes(path, "evaluate")["3"][0], path)
-
-
-def test_a_damaged_table_of_truth_is_one_clear_error(tmp_path):
-    write_text(tmp_path / MAIN["split.validation"], "PAR1")
-    with pytest.raises(ArtifactError, match=r"validation\.parquet"):
-        read.truth(tmp_path, "validation", instance_id(1))
 
 
 @pytest.mark.parametrize("gain", [float("nan"), float("inf"), float("-inf")])

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from fusesearch.core.config import Filter, parse_section
 from fusesearch.core.errors import ConfigError, RepositoryError
-from fusesearch.core.examples import MOST, Examples, read_examples
 from fusesearch.core.presets import FILTER_PRESETS
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.data.filtering import RULES, check_skip, contested_issues, drop_table, filter_pairs
@@ -196,16 +195,3 @@ def test_no_row_makes_it_stumble(rows):
     kept, drops = run(pairs)
     assert set(drops) <= set(RULES)
     assert all(instance.truth and instance.truth.functions for instance in kept)
-
-
-def test_examples_are_the_first_pairs_of_each_rule(tmp_path):
-    found = Examples(RULES)
-    pairs = [pair(instance_id=str(number), problem_statement="") for number in range(MOST + 2)]
-    list(filter_pairs([*pairs, pair(patch="no patch")], Filter(), lambda _: FILES.get, Counter(), examples=found))
-    found.write(tmp_path / "examples.json")
-    read = read_examples(tmp_path / "examples.json")
-    assert list(read) == list(RULES)
-    assert [row.id for row in read["short_issue"]] == [str(number) for number in range(MOST)]
-    (row,) = read["malformed_patch"]
-    assert (row.facts, row.texts) == ({"repo": "o/n"}, {"issue": ISSUE, "patch": "no patch"})
-    assert sum(map(len, read.values())) == MOST + 1

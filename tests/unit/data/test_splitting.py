@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.core.config import Split
+from fusesearch.core.dropped import write_dropped
 from fusesearch.core.errors import ArtifactError, ConfigError
-from fusesearch.core.examples import write_dropped
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import write_instances
 from fusesearch.data.contamination import barred_instances
@@ -20,20 +20,20 @@ from fusesearch.data.splitting import SPLITS, TableSplit, assign, check_filled, 
 PATCH = "--- a/{0}.py\n+++ b/{0}.py\n@@ -1 +1 @@\n-x = {0}\n+y = {0}\n"
 
 
-def instance(repo: str, number: int = 0, **changes: object) -> Instance:
+def instance(repo, number=0, **changes):
     name = f"{repo}-{number}"
     row = {"instance_id": name, "repo": repo, "base_commit": "c", "problem_statement": f"issue {name}"}
     return Instance.model_validate(row | {"patch": PATCH.format(name)} | changes)
 
 
-def many(count: int = 40) -> list[Instance]:
+def many(count=40):
     return [instance(f"owner{repo}/name", number) for repo in range(count) for number in range(3)]
 
 
 RULES = Split(validation_owners=["owner1", "OWNER2"])
 
 
-def split_and_count(instances: list[Instance], rules: Split, seed: int) -> tuple[dict[str, list[Instance]], dict[str, int]]:
+def split_and_count(instances, rules, seed):
     """The splits of a table, and how many instances each reason dropped."""
     with TemporaryDirectory() as folder:
         write_instances(Path(folder, "table.parquet"), instances)
@@ -68,7 +68,7 @@ WORDS = " ".join(f"word{n}" for n in range(100))
 STEPS = "".join(f"+    step{n}(value)\n" for n in range(20))
 
 
-def test_training_is_cleared_of_benchmarks_under_any_name_and_of_validation_and_of_what_is_like_them(tmp_path: Path):
+def test_training_is_cleared_of_benchmarks_under_any_name_and_of_validation_and_of_what_is_like_them(tmp_path):
     long_patch = "--- a/x.py\n+++ b/x.py\n@@ -1 +1,20 @@\n-old\n{0}"
     bench = [
         instance("Bench/Project", 1), instance("pylint-dev/pylint", 1),
@@ -115,7 +115,7 @@ def test_an_empty_split_is_a_clear_error_unless_its_share_is_nothing_and_so_is_a
     ("name", "content"),
     [("a.jsonl", "{"), ("a.json", "3"), ("a.parquet", "x"), ("a.jsonl", '{"repo": 1}'), ("b.jsonl", "\udcff")],
 )
-def test_a_benchmark_that_cannot_be_read_is_named(tmp_path: Path, name, content):
+def test_a_benchmark_that_cannot_be_read_is_named(tmp_path, name, content):
     (tmp_path / name).write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(ArtifactError, match=name):
         list(barred_instances(tmp_path / name))

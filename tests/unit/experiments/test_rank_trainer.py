@@ -7,7 +7,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-from experiments.evidence.trainer import Settings, fit, fitted, folds_of, issues, out_of_fold, predict, ranked, train
+from experiments.evidence.trainer import (
+    Settings,
+    fit,
+    fitted,
+    folds_of,
+    from_lightgbm,
+    issues,
+    out_of_fold,
+    predict,
+    ranked,
+    train,
+)
 from fusesearch.core.errors import DataError
 from fusesearch.localizers.ranker.columns import FILE_COLUMNS, FUNCTION_COLUMNS
 from fusesearch.localizers.ranker.trees import Model
@@ -104,3 +115,18 @@ def test_trees_learn_from_some_issues_and_what_a_score_means_from_others():
 def test_nothing_right_is_one_clear_line():
     with pytest.raises(DataError, match="nothing to learn"):
         fit(table().with_columns(label=pl.lit(0)), COLUMNS, FEW, seed=0)
+
+
+@pytest.mark.parametrize("use_missing", [True, False])
+def test_exported_trees_score_as_lightgbm_does(use_missing: bool):
+    lightgbm = pytest.importorskip("lightgbm")
+    draw = np.random.default_rng(0)
+    rows = draw.choice([-1.5, 0.0, 0.4, 1.0, 2.0, np.nan], (400, len(FILE_COLUMNS)))
+    labels = (np.nan_to_num(rows[:, 0]) > 0.3).astype(int)
+    parameters = {"objective": "binary", "verbosity": -1, "num_leaves": 8, "use_missing": use_missing, "num_threads": 1}
+    booster = lightgbm.train(parameters, lightgbm.Dataset(rows, labels), 10)
+    calibration = {"python": [0, 1, 0], "other": [0, 1, 0]}
+    model = Model.of(
+        {"columns": FILE_COLUMNS, "trees": from_lightgbm(booster.dump_model()), "calibration": calibration}, FILE_COLUMNS
+    )
+    assert [model.score(list(row)) for row in rows] == pytest.approx(list(booster.predict(rows, raw_score=True)), abs=1e-4)

@@ -16,7 +16,7 @@ from tasks.running.process import identity
 from tasks.running.resume import alone, finished, progress_dir, publish
 
 
-def test_same_inputs_find_the_same_folder_and_any_other_another(tmp_path: Path) -> None:
+def test_same_inputs_find_the_same_folder_and_any_other_another(tmp_path):
     data, root = tmp_path / "in", tmp_path / "progress"
     data.mkdir()
     (data / "a.txt").write_text("one")
@@ -32,18 +32,18 @@ def test_same_inputs_find_the_same_folder_and_any_other_another(tmp_path: Path) 
     assert len(found) == 6
 
 
-def test_a_missing_input_names_what_to_run(tmp_path: Path) -> None:
+def test_a_missing_input_names_what_to_run(tmp_path):
     with pytest.raises(ArtifactError, match=r"pairs\.parquet is missing: run the stage that makes it \(`dvc repro`\)"):
         progress_dir("filter", tmp_path / "pairs.parquet", root=tmp_path / "progress")
 
 
-def test_parts_of_a_digest_are_kept_apart_and_keys_have_no_order() -> None:
+def test_parts_of_a_digest_are_kept_apart_and_keys_have_no_order():
     assert digest("a", "bc") != digest("ab", "c")
     assert digest(1, 23) != digest(12, 3)
     assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
 
 
-def test_compiled_files_do_not_count(tmp_path: Path) -> None:
+def test_compiled_files_do_not_count(tmp_path):
     (tmp_path / "a.py").write_text("x = 1")
     before = digest(tmp_path)
     (tmp_path / "__pycache__").mkdir()
@@ -51,7 +51,7 @@ def test_compiled_files_do_not_count(tmp_path: Path) -> None:
     assert digest(tmp_path) == before
 
 
-def test_finished_removes_only_that_stage(tmp_path: Path) -> None:
+def test_finished_removes_only_that_stage(tmp_path):
     mine = progress_dir("grpo", 1, root=tmp_path)
     other = progress_dir("grpo-like", 1, root=tmp_path)
     finished("grpo", root=tmp_path)
@@ -59,20 +59,20 @@ def test_finished_removes_only_that_stage(tmp_path: Path) -> None:
     assert other.exists()
 
 
-def test_publish_replaces_a_file(tmp_path: Path) -> None:
+def test_publish_replaces_a_file(tmp_path):
     (tmp_path / "new").write_text("new")
     (tmp_path / "final").write_text("old")
     publish(tmp_path / "new", tmp_path / "final")
     assert (tmp_path / "final").read_text() == "new"
 
 
-def test_file_digest_is_what_dvc_records(tmp_path: Path) -> None:
+def test_file_digest_is_what_dvc_records(tmp_path):
     (tmp_path / "a").write_bytes(b"hello\n")
     assert file_digest(tmp_path / "a") == "b1946ac92492d2347c6235b4d2611184"
 
 
 @pytest.mark.parametrize("across_file_systems", [False, True])
-def test_publish_replaces_a_folder_as_a_whole(tmp_path: Path, monkeypatch, across_file_systems: bool) -> None:  # type: ignore[no-untyped-def]
+def test_publish_replaces_a_folder_as_a_whole(tmp_path, monkeypatch, across_file_systems):
     source, target = tmp_path / "scratch/work", tmp_path / "mounted/final"
     source.mkdir(parents=True)
     (source / "new").write_text("new")
@@ -94,9 +94,9 @@ def test_publish_replaces_a_folder_as_a_whole(tmp_path: Path, monkeypatch, acros
     assert not source.exists()
 
 
-def test_a_file_is_read_once_while_it_stays_as_it_is(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_file_is_read_once_while_it_stays_as_it_is(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    read: list[Path] = []
+    read = []
     monkeypatch.setattr(resume, "file_digest", lambda path: read.append(path) or file_digest(path))
     Path("data").mkdir()
     for name in ("a", "b"):
@@ -110,7 +110,7 @@ def test_a_file_is_read_once_while_it_stays_as_it_is(tmp_path: Path, monkeypatch
     assert len(read) == 3
 
 
-def test_a_damaged_memory_of_digests_is_no_reason_to_fail(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_damaged_memory_of_digests_is_no_reason_to_fail(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("a").write_text("a")
     os.utime("a", (1, 1))
@@ -119,7 +119,7 @@ def test_a_damaged_memory_of_digests_is_no_reason_to_fail(tmp_path: Path, monkey
     assert resume.input_digest(Path("a")) == resume.input_digest(Path("a")) == digest(Path("a"))
 
 
-def test_a_process_whose_starter_is_gone_is_waited_for(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_process_whose_starter_is_gone_is_waited_for(tmp_path, monkeypatch):
     held = FileLock(tmp_path / ".lock", thread_local=False)
     held.acquire()
     (tmp_path / "owners").write_text(identity(os.getpid()))

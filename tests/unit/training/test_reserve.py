@@ -1,7 +1,6 @@
 """Which instances are held out of training, and from where a training that was killed goes on."""
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -55,7 +54,7 @@ def test_a_pool_without_prompts_to_spare_is_refused(size):
         reserve(pool(size), 8, 0)
 
 
-def saved(out: Path, step: int, whole: bool = True) -> Path:
+def saved(out, step, whole=True):
     folder = out / "trainer" / f"checkpoint-{step}"
     folder.mkdir(parents=True)
     (folder / "model.safetensors").write_text("")

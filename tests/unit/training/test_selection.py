@@ -5,9 +5,8 @@ import pytest
 from fusesearch.agents.parsing import format_answer
 from fusesearch.core.config import Select
 from fusesearch.core.errors import DataError
-from fusesearch.core.examples import read_examples
 from fusesearch.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Truth, Turn
-from fusesearch.training.selection import REASONS, drop_table, examples, kept, plane, select
+from fusesearch.training.selection import REASONS, drop_table, kept, plane, select
 
 TRUTH = Truth(files=["a.py"], functions=["a.py::f"], lines={"a.py": [(1, 2)]})
 RIGHT = Answer(modify=[Location(path="a.py", function="f")])
@@ -83,15 +82,3 @@ def test_the_plane_shows_scored_candidates_only():
 def test_a_candidate_of_an_unknown_instance_is_an_error():
     with pytest.raises(DataError, match="x: a candidate of an unknown instance"):
         select([candidate("x")], {"i": TRUTH}, Select())
-
-
-def test_examples_show_dropped_candidates_by_reason_with_their_figures_and_their_answer(tmp_path):
-    judged = select(
-        [candidate(answer=WRONG), candidate("j"), candidate("k", error="endpoint down")], {n: TRUTH for n in "ijk"}, RULES
-    )
-    examples(judged).write(tmp_path / "examples.json")
-    found = read_examples(tmp_path / "examples.json")
-    assert set(found) == set(REASONS)
-    assert [(row.id, row.facts["f1"], row.texts["answer"]) for row in found["low_f1"]] == [("i", 0.0, "b.py::f")]
-    assert found["errored"][0].texts["answer"] == "endpoint down"
-    assert sum(map(len, found.values())) == 2

@@ -1,7 +1,5 @@
 """What veRL gets, and what is read of what it writes."""
 
-from __future__ import annotations
-
 import json
 from functools import reduce
 from operator import getitem
@@ -23,17 +21,17 @@ WRITTEN = Path(__file__).with_name("verl_metrics.jsonl")
 
 
 @pytest.fixture(autouse=True)
-def _here(monkeypatch: pytest.MonkeyPatch) -> None:
+def _here(monkeypatch):
     monkeypatch.chdir(ROOT)
 
 
-def written(params: Params, **settings: object) -> dict:
+def written(params, **settings):
     changed = override(params, {"grpo.engine": "verl", **settings}, "test")
     places = Places(Path("/out"), Path("/sft"), Path("/repos"), Path("/cache"))
     return configuration(changed, changed.grpo, places, 500)
 
 
-def test_lines_of_the_real_logger_become_columns_of_our_curve() -> None:
+def test_lines_of_the_real_logger_become_columns_of_our_curve():
     rows = dict(figures_in(WRITTEN))
     assert list(rows) == [0, 1, 2]
     assert rows[0] == {}  # of a validation alone
@@ -44,7 +42,7 @@ def test_lines_of_the_real_logger_become_columns_of_our_curve() -> None:
     assert figures["learning_rate"] == 5e-5
 
 
-def test_a_line_that_is_not_whole_yet_is_read_later(tmp_path: Path) -> None:
+def test_a_line_that_is_not_whole_yet_is_read_later(tmp_path):
     path = tmp_path / "metrics.jsonl"
     assert figures_in(path) == []
     whole = WRITTEN.read_text()
@@ -52,7 +50,7 @@ def test_a_line_that_is_not_whole_yet_is_read_later(tmp_path: Path) -> None:
     assert [step for step, _ in figures_in(path)] == [0, 1]
 
 
-def test_scores_of_a_step_come_by_instance_and_without_what_a_kill_cut_off(tmp_path: Path) -> None:
+def test_scores_of_a_step_come_by_instance_and_without_what_a_kill_cut_off(tmp_path):
     for process, (name, step) in enumerate([("b", 1), ("a", 1), ("a", 11), ("a", 2)]):
         Noted(step=step, held_out=False, score=Score(instance_id=name, reward=0.5)).append(tmp_path / f"{process % 2}.jsonl")
     with (tmp_path / "0.jsonl").open("a") as file:
@@ -69,13 +67,13 @@ def test_scores_of_a_step_come_by_instance_and_without_what_a_kill_cut_off(tmp_p
         ("", "it wrote nothing"),
     ],
 )
-def test_the_error_of_a_log_is_its_last_exception(tmp_path: Path, lines: str, said: str) -> None:
+def test_the_error_of_a_log_is_its_last_exception(tmp_path, lines, said):
     (tmp_path / "log").write_text(lines)
     assert last_error(tmp_path / "log") == said
 
 
 @pytest.mark.parametrize("name", ["paper-30b", "tooltrain-32b"])
-def test_a_profile_and_its_configuration_agree(name: str) -> None:
+def test_a_profile_and_its_configuration_agree(name):
     params = load_profile(name, ROOT)
     assert params.grpo.engine == "verl"
     said, laid = configured(params.grpo.verl_config), written(params)
@@ -87,7 +85,7 @@ def test_a_profile_and_its_configuration_agree(name: str) -> None:
     assert said["fusesearch.reward"] == laid["fusesearch"]["reward"]
 
 
-def test_params_are_laid_over_the_configuration() -> None:
+def test_params_are_laid_over_the_configuration():
     validated = {"every": 5, "prompts": 8}
     laid = written(Params(), **{"grpo.steps": 30, "grpo.alpha": 0.5, "grpo.kl": 0.0, "grpo.validation": validated, "seed": 7})
     assert laid["defaults"] == ["search", "_self_"]
@@ -107,7 +105,7 @@ def test_params_are_laid_over_the_configuration() -> None:
     json.dumps(laid)
 
 
-def test_a_configuration_is_read_with_those_it_is_made_of() -> None:
+def test_a_configuration_is_read_with_those_it_is_made_of():
     said = configured("fusesearch-30b-a3b", ["trainer.nnodes=2", "+trainer.x=[1]"])
     assert (said["trainer.nnodes"], said["trainer.n_gpus_per_node"], said["trainer.x"]) == (2, 8, [1])
     assert said["actor_rollout_ref.rollout.name"] == "vllm"
@@ -119,7 +117,7 @@ def test_a_configuration_is_read_with_those_it_is_made_of() -> None:
         configured("loop")
 
 
-def test_what_only_our_own_trainer_does_is_refused() -> None:
+def test_what_only_our_own_trainer_does_is_refused():
     asked = {"engine": "verl", "lora": {"rank": 8}, "renamed": 0.5, "validation": {"every": 5}}
     with pytest.raises(ConfigError, match="engine verl trains without lora, renamed: that takes engine trl"):
         parse_params({"grpo": asked})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusesearch.core.errors import DataError
+from fusesearch.core.errors import DataError, OptionError
 from fusesearch.core.schema import Context
 from fusesearch.localizers.ranker.context import context_of, name_in
 from fusesearch.search.repository import Repository
@@ -77,7 +77,7 @@ func (c *Cart) Total() int { return Taxed(1) }
 func Taxed(price int) int { return price * 2 }
 """,
     "go/pay.go": "package shop\n\nfunc Pay(c *Cart) int {\n\treturn c.Total()\n}\n",
-    "go/cart_test.go": "package shop\n\nfunc TestTotal(t *T) {\n\tc := Cart{}\n\tc.Total()\n}\n",
+    "go/cart_test.go": "package shop\n\nfunc TestTotal(t *T) {\n\tc := Cart{}\n\trequire.Equal(t, 2, c.Total())\n}\n",
     "rust/src/lib.rs": """\
 pub struct Cart;
 impl Cart {
@@ -85,6 +85,7 @@ impl Cart {
 }
 fn taxed(price: i32) -> i32 { price * 2 }
 pub fn pay(cart: &Cart) -> i32 { cart.total() }
+static START: i32 = taxed(3);
 """,
     "java/Cart.java": """\
 package shop;
@@ -107,6 +108,16 @@ module Shop
 end
 """,
     "ruby/pay.rb": "def pay(cart)\n  cart.total\nend\n",
+    "ruby/more.rb": 'class Cart\n  def paid?\n    true\n  end\nend\ndef told(cart) = "paid: #{cart.paid?}"\n',
+    "test/more_test.rb": "must cart.paid?\n",
+    "go/vars.go": "package shop\n\nconst Limit uint32 = 1\n\ntype Box struct {\n\tLimit int\n}\n\n"
+    "func Max() int { return Limit }\n\ntype Sizes map[string]int\n",
+    "java/Shape.java": "interface Shape {\n  double area(int unit);\n}\n",
+    "java/Square.java": "class Square implements Shape {\n  public double area(int unit) { return 1; }\n}\n",
+    "java/Use.java": "class Use {\n  double use(Shape shape) { return shape.area(1); }\n}\n",
+    "js/tick.js": "later(function tick() { return 1; });\nmodule.exports = function (T) {\n  T.tock = async () => tick();\n};\n",
+    "cpp/field.h": "template <typename T> struct field { T x; };\n#define GROW(x) \\\n  field<x>\n"
+    "field<int> make() { return {}; }\n",
     "c/cart.h": "#define CART_MAX 9\ntypedef struct {\n  int price;\n} cart_t;\nint cart_total(cart_t *cart);\n",
     "c/cart.c": """\
 #include "cart.h"
@@ -161,6 +172,15 @@ rust/src/lib.rs::Cart::total | rust/src/lib.rs:3 Cart.total | rust/src/lib.rs:6 
 java/Cart.java::Cart.clear | | | |
 java.Cart.total | java/Cart.java:4 Cart.total | java/Pay.java:5 Pay.pay | java/Cart.java:5 Cart.taxed |
 Shop::Cart#total | ruby/cart.rb:3 Shop.Cart.total | ruby/pay.rb:2 pay | ruby/cart.rb:6 Shop.Cart.taxed |
+Cart#paid? | ruby/more.rb:2 Cart.paid? | ruby/more.rb:6 told | | test/more_test.rb:1
+Limit | go/vars.go:3 Limit | go/vars.go:9 Max, go/vars.go:6 | |
+area | java/Shape.java:2 Shape.area, java/Square.java:2 Square.area | | |
+field | cpp/field.h:1 field | cpp/field.h:4 make, cpp/field.h:3 | |
+GROW | cpp/field.h:2 GROW | | |
+tick | js/tick.js:1 tick | js/tick.js:3 exports | |
+tock | js/tick.js:3 exports.tock | | js/tick.js:1 tick |
+Sizes | go/vars.go:11 Sizes | | |
+rust/src/lib.rs::taxed | rust/src/lib.rs:5 taxed | rust/src/lib.rs:3 Cart.total, rust/src/lib.rs:7 | |
 cart_total | c/cart.c:2 cart_total | c/cart.c:3 pay | |
 cart_t | c/cart.h:2 cart_t | c/cart.h:5, c/cart.c:2 cart_total, c/cart.c:3 pay | |
 CART_MAX | c/cart.h:1 CART_MAX | | |
@@ -201,3 +221,30 @@ def test_a_long_class_shows_the_heads_of_its_methods(tmp_path: Path):
     body = "".join(f"    def part_{number}(self):\n{line * 40}" for number in range(8))
     context = context_of("Long", Repository(write(tmp_path, {"a.py": f"class Long:\n{body}"})), 300, tmp_path / "index")
     assert all(f"def part_{number}(self):" in context.text for number in range(8))
+
+
+IMPACT = {
+    "a/core.py": "def deep(x):\n    return x\n\n\ndef unused():\n    return 1\n",
+    "a/mid.py": "from a.core import deep\n\n\nclass Mid:\n    def middle(self):\n        return deep(1)\n",
+    "a/top.py": "from a.mid import Mid\n\n\ndef topmost():\n    mid = Mid()\n    return mid.middle()\n",
+    "a/loop.py": "from a.top import topmost\n\n\ndef one():\n    topmost()\n    return two()\n\n\ndef two():\n    return one()\n",
+    "tests/test_core.py": "from a.core import deep\n\n\ndef test_deep():\n    assert deep(1) == 1\n",
+    "tests/test_top.py": "from a.top import topmost\n\n\ndef test_it():\n    assert topmost() == 1\n",
+    "tests/test_other.py": "def middle():\n    return 1\n\n\ndef test_other():\n    assert middle() == 1\n",
+    "tests/it's.py": "from a.loop import two\n\n\ndef test_two():\n    two()\n",
+}
+
+
+def test_an_impact_has_callers_of_callers_step_by_step_and_the_tests_to_run(tmp_path: Path):
+    repository = Repository(write(tmp_path / "tree", IMPACT))
+    context = context_of("a.core.deep", repository, 1000, tmp_path / "index", impact=True)
+    assert context.text.startswith("## a/core.py:1-2  deep\ndef deep(x):\n\n## Lines that call or use a/core.py::deep\n")
+    assert places(context, "caller") == ["a/mid.py:6 Mid.middle"]
+    assert places(context, "impact") == ["a/top.py:6 topmost", "a/loop.py:5 one", "a/loop.py:10 two"]
+    assert [one.of for one in context.excerpts if one.kind == "impact"] == ["2", "3", "4"]
+    assert context.text.endswith("\n\n## Tests to run\ntests/test_core.py tests/test_top.py 'tests/it'\"'\"'s.py'")
+    assert context.run == ["tests/test_core.py", "tests/test_top.py", "tests/it's.py"]
+    short = context_of("a.core.deep", repository, 100, tmp_path / "index", impact=True)
+    assert (short.tokens <= 100, short.run) == (True, context.run[: len(short.run)])
+    with pytest.raises(OptionError, match=r"^impact: give a name"):
+        context_of("the total is wrong", repository, impact=True)

@@ -4,7 +4,6 @@ import asyncio
 import json
 import math
 import os
-import random
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -21,14 +20,15 @@ from fusesearch.core.config import Agent
 from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Instance
 from fusesearch.localizers.base import Setup
-from fusesearch.localizers.ranker import models, ranking_of
+from fusesearch.localizers.ranker import answer_of, models, ranking_of
 from fusesearch.localizers.ranker.answer import rank
+from fusesearch.localizers.ranker.building import Progress
 from fusesearch.localizers.ranker.columns import FILE_COLUMNS, FUNCTION_COLUMNS, Candidate
 from fusesearch.localizers.ranker.features import Candidates, candidates_of
 from fusesearch.localizers.ranker.history import commits_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.localizer import RankerLocalizer
-from fusesearch.localizers.ranker.trees import COLUMNS, MOST, WEIGHTS, Model, from_lightgbm, log_odds, read_models
+from fusesearch.localizers.ranker.trees import MOST, WEIGHTS, Model, log_odds, read_models
 from fusesearch.search.repository import Repository
 from tests.fakes.git import git, write
 
@@ -58,14 +58,13 @@ def columns(root: Path, issue: str) -> dict[str, dict[str, float]]:
     return {candidate.entity: candidate.columns for candidate in [*found.files, *found.functions]}
 
 
-def test_columns_are_those_of_models_and_say_what_exports_calls_frames_messages_and_paths_tell(root: Path):
+def test_columns_are_those_of_models_and_say_what_calls_frames_messages_and_paths_tell(root: Path):
     with Index(Repository(root), None) as index:
         found = candidates_of('`total` is wrong\nTraceback\n  File "pkg/fast.py", line 5, in total\n', index)
     assert {name for candidate in found.files for name in candidate.columns} <= {*FILE_COLUMNS}
     assert {name for candidate in found.functions for name in candidate.columns} <= {*FUNCTION_COLUMNS}
     assert {len(candidate.row()) for candidate in found.functions} == {len(FUNCTION_COLUMNS)}
     named = columns(root, "total([1]) is 2 for items of the store")
-    assert named["pkg/fast.py::total"]["exported"] > named["pkg/slow.py::total"]["exported"] == 0
     assert named["pkg/fast.py"]["defines_unique"] == named["pkg/slow.py"]["defines_unique"] == 0.5
     assert named["pkg/parts.py::part"]["called_by_named"] > 0
     assert "called_by_named" not in named["pkg/store.py::Store.write"]
@@ -131,6 +130,35 @@ def test_a_git_directory_that_leads_out_has_no_history(root: Path, how: str):
     assert not math.isnan(columns(root, "Store is slow")["pkg/store.py"]["history_words"])
     lead_out(root / ".git", how)
     assert math.isnan(columns(root, "Store is slow")["pkg/store.py"]["history_words"])
+
+
+def test_a_work_tree_and_a_clone_that_shares_objects_have_the_history_and_one_that_is_not_its_own_has_none(
+    root: Path, tmp_path: Path
+):
+    commit(root, "slow disk")
+    there = tmp_path / "there"
+    for name, how in {"tree": ["worktree", "add", "-q"], "clone": ["clone", "-q", "--shared", "."]}.items():
+        subprocess.run(["git", *how, str(there / name)], cwd=root, check=True, capture_output=True)
+        progress = Progress()
+        with Index(Repository(there / name), tmp_path / "index", progress) as index:
+            assert [found.files for found in commits_of(index)] == [sorted(FILES)]
+        assert (progress.fields(), progress.notes()) == ({}, [])
+    moved = shutil.move(there / "tree", there / "moved")  # git's record of it names the old place
+    with Index(Repository(moved), tmp_path / "index", progress) as index:
+        assert commits_of(index) == []
+    why = "`.git` leads elsewhere, to what does not name this folder"
+    assert (progress.fields(), progress.notes()) == ({"no_history": why}, [f"History does not count: {why}."])
+
+
+def test_a_file_that_the_issue_names_outside_of_a_sparse_checkout_is_said_to_be_there(root: Path, tmp_path: Path):
+    write(root, {"far/away.py": "def off(): pass\n"})
+    commit(root, "far")
+    git(root, "sparse-checkout", "set", "pkg")
+    for text, outside in (("`off` in far/away.py fails", ["far/away.py"]), ("total of pkg/fast.py", [])):
+        progress = Progress()
+        answer_of(text, Repository(root), tmp_path / "index", progress)
+        assert progress.fields().get("outside", []) == outside
+        assert any("far/away.py (`git sparse-checkout add far` adds it)" in note for note in progress.notes()) == bool(outside)
 
 
 def test_a_shallow_clone_has_the_history_that_it_has(root: Path, tmp_path: Path):
@@ -256,23 +284,6 @@ class Scored(Model):
         return score
 
 
-def test_exported_trees_score_as_lightgbm_does():
-    lightgbm = pytest.importorskip("lightgbm")
-    numpy = pytest.importorskip("numpy")
-    draw = random.Random(0)
-    rows = numpy.array(
-        [[draw.choice([draw.gauss(0, 1), float(draw.randrange(3)), math.nan]) for _ in FILE_COLUMNS] for _ in range(400)]
-    )
-    labels = [int(numpy.nan_to_num(row[0]) > 0.3) for row in rows]
-    calibration = {"python": [0, 1, 0], "other": [0, 1, 0]}
-    for use_missing in (True, False):
-        parameters = {"objective": "binary", "verbosity": -1, "num_leaves": 8, "use_missing": use_missing, "num_threads": 1}
-        booster = lightgbm.train(parameters, lightgbm.Dataset(rows, labels), 10)
-        data = {"columns": list(COLUMNS["file"]), "trees": from_lightgbm(booster.dump_model()), "calibration": calibration}
-        model = Model.of(json.loads(json.dumps(data)), FILE_COLUMNS)
-        assert [model.score(list(row)) for row in rows] == pytest.approx(list(booster.predict(rows, raw_score=True)), abs=1e-4)
-
-
 def test_of_many_methods_of_a_name_only_the_one_with_the_frames_line_is_said_to_be_in_the_frame(tmp_path: Path):
     methods = [
         f"    {name} {{\n        int read(int x) {{\n            return x / {number};\n        }}\n    }},\n"
@@ -282,5 +293,15 @@ def test_of_many_methods_of_a_name_only_the_one_with_the_frames_line_is_said_to_
     issue = "Division fails\n\njava.lang.ArithmeticException: / by zero\n\tat p.State$2.read(State.java:11)\n"
     repository = Repository(write(tmp_path / "tree", {"p/State.java": source}))
     ranking = ranking_of(issue, repository, tmp_path / "index")
-    said = {one.candidate.lines.name: [text for _, text in one.candidate.reasons if "frame" in text] for one in ranking.functions}
-    assert said == {"State.A.read": [], "State.B.read": ["named in the last frame of the traceback"], "State.C.read": []}
+    functions = [one.candidate for one in ranking.functions]
+    said = {one.lines.name: [reason.what for reason in one.reasons if reason.kind == "frame"] for one in functions}
+    assert said == {"State.A.read": [], "State.B.read": ["the last"], "State.C.read": []}
+
+
+def test_a_frame_that_every_trace_passes_comes_after_those_that_few_call(tmp_path: Path):
+    users = {f"p/use{number}.js": f"function use{number}() {{ report({number}) }}\n" for number in range(20)}
+    own = {"p/errors.js": "function report(a) {\n  throw a\n}\n", "p/store.js": "function put(a) {\n  report(a)\n}\n"}
+    trace = "It stops\n\nError: full\n    at report (/x/p/errors.js:2:1)\n    at put (/x/p/store.js:2:1)\n"
+    for files, last in ((own, "p/errors.js"), (own | users, "p/store.js")):
+        found = columns(write(tmp_path / f"{len(files)}", files), trace)
+        assert [path for path in own if found[path].get("frame_last")] == [last]

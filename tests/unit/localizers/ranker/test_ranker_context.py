@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from fusesearch.code.heads import LINE_CHARS
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Context
-from fusesearch.localizers.ranker.context import LEAST_TOKENS, MOST_TOKENS, context_of, tokens_of
+from fusesearch.localizers.ranker.context import LEAST_TOKENS, MOST_TOKENS, context_of
+from fusesearch.localizers.ranker.excerpts import tokens_of
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
 
@@ -50,7 +51,7 @@ def test_heads_say_whose_they_are_with_path_and_lines(tmp_path: Path):
     long = "def rate_of(cart):\n" + "    rate = 1\n" * 400 + "    return rate\n"
     files = {**PYTHON, "shop/tax.py": long}
     found = read_for("`Cart.total` returns a wrong number", 600, tmp_path, files)
-    assert "## Called by shop/cart.py::Cart.total\nshop/tax.py:1  rate_of: def rate_of(cart):" in found.text
+    assert "## shop/cart.py::Cart.total calls\nshop/tax.py:1  rate_of: def rate_of(cart):" in found.text
     (callee,) = [one for one in found.excerpts if one.kind == "callee"]
     assert (callee.lines, callee.shown, callee.of) == ((1, 402), [(1, 1)], "shop/cart.py::Cart.total")
 

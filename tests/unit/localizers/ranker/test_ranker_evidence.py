@@ -208,7 +208,7 @@ def test_what_the_function_of_the_last_frame_calls_is_a_candidate(tmp_path: Path
     assert [file.candidate.path for file in found.files[:2]] == ["pkg/store.py", "pkg/rows.py"]
     (callee,) = [one for one in found.functions if one.candidate.entity == "pkg/rows.py::prepare_rows"]
     assert callee.candidate.columns["frame_callee"] == 1
-    assert (1.0, "called by `save`") in callee.candidate.reasons
+    assert (1.0, "caller", "save", "") in callee.candidate.reasons
 
 
 NOISE = """\

@@ -51,6 +51,11 @@ from fusesearch.localizers.ranker.frames import all_frames
         ),
         ("    #0 0x4f2b1c in put /src/p/store.c:3:12", ("/src/p/store.c", 3, "put")),
         ("#1  0x00007f in ring::put (key=1) at ../src/store.cc:12", ("../src/store.cc", 12, "ring::put")),
+        ("/go/w/web@v1.7.2/tree.go:862 (0x7a3)\n\t(*node).find: n.kids[i]", ("/go/w/web@v1.7.2/tree.go", 862, "(*node).find")),
+        ("/app/main.go:8 (0x7a3)\n", ("/app/main.go", 8, None)),
+        ("\tsrc/store.lua:12: in function 'Store.put'", ("src/store.lua", 12, "Store.put")),
+        ("0 [ra] 0x00000001043 put(_:at:) + 40 in Store at /app/Store.swift:12:3", ("/app/Store.swift", 12, "put")),
+        ("put@http://localhost:80/src/store.js?v=1:12:5", ("/src/store.js", 12, "put")),
         ("/usr/bin/redis-server *:6379(bigkeysCommand+0x27d)[0x4f]", ("", 0, "bigkeysCommand")),
     ],
 )  # fmt: skip
@@ -68,6 +73,10 @@ TRACES = [
     " 1: p::put\n    at src/raw.rs:3\n 2: p::save\n    at src/disk.rs:4\n 3: p::main\n    at src/main.rs:5",
     "raw.rb:3:in `put'\ndisk.rb:4:in `save'\nmain.rb:5:in `main'\n",
     "#0 /app/Raw.php(3): Raw->put()\n#1 /app/Disk.php(4): Disk->save()\n#2 /app/Main.php(5): Main->main()",
+    "/a/store.go:3 (0x1)\n\tput: x\n/a/disk.go:4 (0x2)\n\t(*Disk).save: y\n/a/main.go:5 (0x3)\n\tmain: z\n",
+    "a/store.lua:3: in function 'put'\na/disk.lua:4: in local 'save'\na/main.lua:5: in main chunk\n".replace(
+        "main chunk", "<main>"
+    ),
     "    at put (/p/store.js:3:1)\n    at save (/p/disk.js:4:1)\n    at main (/p/main.js:5:1)",
 ]
 HANDLERS = [

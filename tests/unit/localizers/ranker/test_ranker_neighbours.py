@@ -8,7 +8,7 @@ import pytest
 
 from fusesearch.code.other.plain import calls_in, without_text
 from fusesearch.localizers.ranker.index import Index
-from fusesearch.localizers.ranker.neighbours import Neighbours, Sources, Spot
+from fusesearch.localizers.ranker.neighbours import Neighbours, Spot
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
 
@@ -109,9 +109,10 @@ func started() { use(task: Task { 1 }) }
 def test_callees_and_callers(tmp_path: Path, files: dict[str, str], name: str, callees: list[str], callers: list[str]):
     with Index(Repository(write(tmp_path / "tree", files)), tmp_path / "index") as index:
         spots = [Spot(path, span) for path, facts in index.facts(index.paths) for span in facts.functions if span.name == name]
-        neighbours = Neighbours(Sources(index), spots)
+        neighbours = Neighbours(index)
+        neighbours.learn(spots)
         assert [one.span.name for one in neighbours.callees(spots[0])] == callees
-        assert [one.function.name for one in neighbours.uses(spots[0]) if one.sure and one.function] == callers
+        assert [one.spot.span.name for one in neighbours.uses(spots[0]) if one.sure and one.spot.span.name] == callers
 
 
 def test_text_is_blanked_out_in_place_and_calls_of_ruby_are_told_from_its_other_words():
@@ -121,7 +122,10 @@ def test_text_is_blanked_out_in_place_and_calls_of_ruby_are_told_from_its_other_
         ("a.go", "f(\"a(b)\") // g(1)\nx := 'c'", "f(      )        \nx :=    "),
         ("a.rs", "fn f<'a>(x: &'a str) { g('x') }", "fn f<'a>(x: &'a str) { g(   ) }"),
         ("a.rb", "f 'a' # g\nh", "f        \nh"),
-        ("a.py", "f'{g(1)}' + 'h(1)'", "f'{g(1)}' +       "),
+        ("a.py", "f'{g(1)} h(1)' + 'h(1)'", "   g(1)        +       "),
+        ("a.rb", '"#{g} h"', "   g    "),
+        ("a.cs", '$"{g(1)}, {{h}}"', "   g(1)         "),
+        ("a.ts", "`f(1) ${g(1)}`", "        g(1)  "),
         ("a.js", "f('a') /* g\n(1) */ + h()", "f(   )     \n       + h()"),
     ]:
         assert without_text(source, path) == expected

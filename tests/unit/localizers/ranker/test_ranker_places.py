@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import pytest
 
 from fusesearch.code.spans import FunctionSpan
-from fusesearch.localizers.ranker.answer import Ranked, Ranking, rank
+from fusesearch.core.schema import Answer
+from fusesearch.localizers.ranker.answer import Ranked, Ranking, as_answer, rank
 from fusesearch.localizers.ranker.columns import Candidate
-from fusesearch.localizers.ranker.facts import words_of
 from fusesearch.localizers.ranker.features import Candidates
-from fusesearch.localizers.ranker.places import FEW_FILES, for_people, joined, said, says_little
+from fusesearch.localizers.ranker.places import FEW_FILES, fields_for_people, says_little
+from fusesearch.localizers.ranker.reasons import Reason, joined
 from fusesearch.localizers.ranker.trees import WEIGHTS, read_models
 
 
@@ -24,6 +25,10 @@ def ranking(
         for number, (file, sure) in enumerate(functions)
     ]
     return Ranking(found, inside, words)
+
+
+def for_people(ranking: Ranking, issue: str, top: int | None = None) -> Answer:
+    return as_answer(fields_for_people(ranking, issue, top))
 
 
 def test_a_sure_ranking_answers_with_one_place_and_a_shared_one_with_more():
@@ -62,25 +67,19 @@ def test_words_alone_have_to_be_surer_than_a_name_to_be_acted_on(columns: dict[s
 
 
 def test_the_reasons_of_a_file_are_never_those_of_its_function():
-    file = Candidate("a.py", None, dict(NAMED), [(4.0, "named in the last frame of the traceback")])
+    file = Candidate("a.py", None, dict(NAMED), [Reason(4.0, "frame", "the last")])
     found = for_people(Ranking([Ranked(file, 0.9)], [Ranked(Candidate("a.py", FunctionSpan(1, 2, "f")), 0.5)]), "")
     assert found.places[0].reasons == ["named in the last frame of the traceback"]
     assert found.places[0].functions[0].reasons == []
     assert found.modify[0].reasons == []
 
 
-def test_reasons_have_whole_words_and_one_message_whose_parts_are_put_together():
-    stems = ", ".join(words_of(word)[0] for word in ("authorization", "memories"))
-    messages = [(1.0, f"has a message with “{part}”") for part in ("must be a", "be a number")]
-    reasons = [*messages, (0.2, f"shares the words {stems} with the issue")]
-    assert said(Ranked(Candidate("a.py", None, {}, reasons), 0.5), "Authorization uses memories") == [
-        "has a message with “must be a number”",
-        "shares the words Authorization, memories with the issue",
-    ]
+def test_messages_whose_parts_go_on_are_put_together():
     for parts, whole in (
-        ("", ""), ("abc", "abc"), ("bcd abc cde", "abcde"), ("abc xyz", "abc xyz"), ("aaa", "aaa"), ("aba bab", "abab"),
+        ("", ""), ("abc", "abc"), ("abc bcd cde", "abcde"), ("abc xyz", "abc xyz"), ("aaa", "aaa"), ("abc bcd xyz", "abcd xyz"),
     ):  # fmt: skip
-        assert joined([list(part) for part in parts.split()]) == [list(part) for part in whole.split()]
+        found = joined([Reason(1.0, "message", " ".join(part)) for part in parts.split()])
+        assert [reason.what.replace(" ", "") for reason in found] == whole.split()
 
 
 @pytest.mark.parametrize(
@@ -100,7 +99,6 @@ def test_an_issue_says_little_if_it_names_nothing_and_shares_few_words(
 ):
     found = ranking([0.9], [], columns, **words)
     assert says_little(found, "") is little
-    assert bool(for_people(found, "").places) is not little
 
 
 def test_what_running_text_has_by_chance_is_never_likely():
@@ -115,3 +113,13 @@ def test_a_small_tree_is_surer_only_of_what_the_issue_names():
         candidates = Candidates([Candidate("a.py", None, columns), Candidate("b.py", None, {})], [])
         plain, padded = (rank(candidates, file, function, least).files[0].probability for least in (0, FEW_FILES))
         assert padded < plain if lower else padded == plain
+
+
+def test_the_one_module_before_a_name_counts_more_than_one_of_two():
+    file, function = read_models(WEIGHTS)
+    sure = []
+    for share in (0.5, 1.0):
+        named = Candidate("b.py", None, {"defines_dotted": 1.0, "module_share": share})
+        files = rank(Candidates([Candidate("a.py", None, {"all": 1.0}), named], []), file, function).files
+        sure.append(next(one.probability for one in files if one.candidate is named))
+    assert sure[1] > sure[0] + 0.1

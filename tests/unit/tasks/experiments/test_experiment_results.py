@@ -67,8 +67,10 @@ def measured_of(root, made, **changes):
 
 
 def test_results_are_read_again_as_they_were_written(root):
-    results = written(root, runs(root, BETTER))
+    made = runs(root, BETTER)
+    results = written(root, made)
     assert read_results(root / "out") == results
+    assert results.inputs == scores_digest(made[::-1]) != scores_digest(made[1:])
     assert [arm.figures["f1_macro"].seeds for arm in results.arms] == [3, 3]
     assert results.arm("none").figures["file_micro_f1"].paper == 75.44
     assert results.arm("joint").nodes[1] == {"sft": "sft-joint1"}
@@ -86,28 +88,20 @@ def test_the_same_runs_give_the_same_files_in_any_order(root):
 
 
 @pytest.mark.parametrize(
-    ("skill", "lower", "verdict"),
-    [(BETTER, False, "confirmed"), (WORSE, False, "refuted"), (BETTER, True, "refuted"), (EQUAL, False, "undecided")],
-)
-def test_a_verdict_follows_the_direction_that_was_claimed(root, skill, lower, verdict):
-    claim = {"metric": "f1_macro", "better": "joint", "than": "none", "lower": lower}
-    found = measured_of(root, runs(root, skill), claims=[claim]).claims[0]
+    ("skill", "lower", "margin", "verdict"),
+    [(BETTER, False, None, "confirmed"), (WORSE, False, None, "refuted"), (BETTER, True, None, "refuted"),
+     (EQUAL, False, None, "undecided"), (EQUAL, False, 0.15, "confirmed"), (WORSE, False, 0.15, "refuted"),
+     (EQUAL, True, 0.15, "confirmed"), (BETTER, True, 0.15, "refuted"), ({"none": 0.8, "joint": 0.65}, False, 0.15, "undecided")],
+)  # fmt: skip
+def test_a_verdict_follows_what_was_claimed_a_direction_or_not_worse_by_a_margin(root, skill, lower, margin, verdict):
+    claim = {"metric": "f1_macro", "better": "joint", "than": "none", "lower": lower, "margin": margin}
+    found = measured_of(root, runs(root, skill, instances=400 if margin else 60), claims=[claim], metrics=["f1_macro"]).claims[0]
     assert found.verdict == verdict
     opening = {"confirmed": "Confirmed", "refuted": "Refuted", "undecided": "Undecided at this scale"}[verdict]
-    assert found.sentence.startswith(f"{opening}: F1 and e {'below' if lower else 'above'} no filter in F1 0.7/0.3, mean: ")
+    where = "below" if lower else "above"
+    said = f"less than 15.0 points {'above' if lower else 'below'}" if margin else where
+    assert found.sentence.startswith(f"{opening}: F1 and e {said} no filter in F1 0.7/0.3, mean")
     assert f"{100 * found.estimate:+.1f} points" in found.sentence
-
-
-@pytest.mark.parametrize(
-    ("skill", "lower", "verdict"),
-    [(EQUAL, False, "confirmed"), (WORSE, False, "refuted"), (EQUAL, True, "confirmed"), (BETTER, True, "refuted"),
-     ({"none": 0.8, "joint": 0.65}, False, "undecided")],
-)  # fmt: skip
-def test_a_claim_with_a_margin_is_that_the_arm_is_not_worse_by_so_much(root, skill, lower, verdict):
-    claim = {"metric": "f1_macro", "better": "joint", "than": "none", "lower": lower, "margin": 0.15}
-    found = measured_of(root, runs(root, skill, instances=400), claims=[claim], metrics=["f1_macro"]).claims[0]
-    assert found.verdict == verdict
-    assert f"F1 and e less than 15.0 points {'above' if lower else 'below'} no filter in F1 0.7/0.3, mean" in found.sentence
 
 
 def test_a_claim_in_mean_f1_tells_the_papers_pooled_f1_beside_ours(root):
@@ -171,18 +165,15 @@ def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them_and_what_pri
     assert ordering(row.model_copy(update={"estimate": 0.0006, "p_holm": 0.9})) == "same direction"
 
 
-def test_notes_on_the_papers_table_appear_beside_its_orderings(better):
-    text = page(better.model_copy(update={"paper_notes": ["It prints e of joint twice."]}), TRAINED).render("md")
-    assert "It prints e of joint twice." in text[text.index("## Orderings") : text.index("## Power")]
-
-
-def test_models_that_the_main_pipeline_trained_beside_others_are_named(better):
-    def said(*names):
+def test_the_page_names_models_of_the_main_pipeline_beside_others_and_what_was_noted_of_the_papers_table(better):
+    def said(*names, **changes):
         own = {"nodes": {0: {"sft": "sft"}, 1: {"sft": "sft-made"}}}
         arms = [arm.model_copy(update=own) if arm.name in names else arm for arm in better.arms]
-        return page(better.model_copy(update={"arms": arms}), TRAINED).render("md")
+        return page(better.model_copy(update={"arms": arms, **changes}), TRAINED).render("md")
 
     assert "main pipeline" not in said()
+    noted = said(paper_notes=["It prints e of joint twice."])
+    assert "It prints e of joint twice." in noted[noted.index("## Orderings") : noted.index("## Power")]
     assert "Trained by the main pipeline itself: F1 and e, seed 0." in said("joint")
     assert "main pipeline" not in said("none", "joint")
 
@@ -220,16 +211,16 @@ def test_a_run_with_a_split_of_its_own_was_measured_on_that(tmp_path, monkeypatc
 def test_an_arm_is_recorded_with_every_param_that_some_arm_sets(tmp_path):
     arms = {"none": {"set": {"select.min_f1": 0.0, "select.min_efficiency": 0.0}}, "joint": {}}
     compared, params = experiment(arms=arms, paper=None, set={"grpo.steps": 3}), Params(select={"min_f1": 0.4})
-    unfiltered = varied(compared, run(tmp_path, "none", 1, 0.5), params)
+    unfiltered = varied(compared, "none", 1, params)
     assert unfiltered == {"grpo.steps": 3, "select.min_efficiency": 0.0, "select.min_f1": 0.0}
-    assert varied(compared, run(tmp_path, "joint", 0, 0.5), params) == {
+    assert varied(compared, "joint", 0, params) == {
         "grpo.steps": 3, "select.min_efficiency": params.select.min_efficiency, "select.min_f1": 0.4
     }  # fmt: skip
     # and with params that usually go unsaid
     shown = {"agent.pre_search": "ranker", "evaluate.agent": {"max_turns": 2}}
     compared = experiment(arms={"none": {}, "joint": {"set": shown}}, paper=None)
-    assert varied(compared, run(tmp_path, "joint", 0, 0.5), Params()) == shown
-    assert varied(compared, run(tmp_path, "none", 0, 0.5), Params()) == {"agent.pre_search": "none", "evaluate.agent": {}}
+    assert varied(compared, "joint", 0, Params()) == shown
+    assert varied(compared, "none", 0, Params()) == {"agent.pre_search": "none", "evaluate.agent": {}}
 
 
 def test_missing_runs_are_named_and_nothing_is_made_up_for_them(root):
@@ -289,12 +280,6 @@ def test_curves_hold_mean_and_range_over_the_seeds(root):
     ]
     assert [row["step"] for row in rows] == ["1", "2"]
     assert (rows[0]["seeds"], rows[0]["reward"], rows[0]["reward_low"], rows[0]["reward_high"]) == ("3", "0.07", "0.05", "0.09")
-
-
-def test_results_name_the_scores_they_are_made_of(root):
-    made = runs(root, BETTER)
-    assert written(root, made).inputs == scores_digest(made[::-1])
-    assert scores_digest(made) != scores_digest(made[1:])
 
 
 def test_the_page_over_all_experiments_is_written_from_what_they_wrote_with_every_claim(root, better):

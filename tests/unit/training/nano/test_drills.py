@@ -1,7 +1,5 @@
 """A drill repeats what it listed."""
 
-from __future__ import annotations
-
 import random
 import re
 
@@ -15,7 +13,7 @@ POOL = Names(["alpha", "beta", "gamma", "matrix"], ["Graph", "a", "ing", "orp"])
 
 
 @given(st.integers(0, 10**6))
-def test_each_definition_is_queried_by_name_and_by_line(seed: int) -> None:
+def test_each_definition_is_queried_by_name_and_by_line(seed):
     context, queries = drill(random.Random(seed), POOL)
     places = [re.fullmatch(r"(/repo/\S+\.py):(\d+):def (\w+)\(", line).groups() for line in context.splitlines()]
     by_name = {(path, line, name) for name, path, line in re.findall(r"^(\w+) (/repo/\S+\.py), line (\d+)$", queries, re.M)}

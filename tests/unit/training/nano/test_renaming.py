@@ -1,7 +1,5 @@
 """Renaming keeps an episode consistent and its format intact."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 
@@ -20,11 +18,11 @@ from fusesearch.training.nano.renaming import KEPT, WORD, Exchange, Names, Renam
 POOL = Names(["alpha", "beta", "degree", "delta", "epsilon", "gamma", "matrix"], ["Graph", "a", "ing", "orp", "x"])
 
 
-def texts(messages: list[Message], seed: int = 0) -> list[str]:
+def texts(messages, seed=0):
     return [message.content for message in renamed(messages, random.Random(seed), POOL)]
 
 
-def test_a_name_is_the_same_in_issue_call_and_observation() -> None:
+def test_a_name_is_the_same_in_issue_call_and_observation():
     call = format_calls([("grep", {"pattern": "def structures\\b", "output_mode": "content"})])
     issue, spoken, seen = texts(
         [
@@ -40,12 +38,12 @@ def test_a_name_is_the_same_in_issue_call_and_observation() -> None:
     assert seen.startswith("/repo/")
 
 
-def test_the_system_prompt_stays() -> None:
+def test_the_system_prompt_stays():
     assert texts([Message(role="system", content="Find structures.")]) == ["Find structures."]
 
 
 @given(st.text(max_size=200), st.integers(0, 5))
-def test_only_words_change(text: str, seed: int) -> None:
+def test_only_words_change(text, seed):
     [new] = texts([Message(role="user", content=text)], seed)
     assert WORD.sub("", new) == WORD.sub("", text)
     assert [word for word in WORD.findall(new) if word in KEPT] == [word for word in WORD.findall(text) if word in KEPT]
@@ -55,7 +53,7 @@ PARTS = ["ab", "Error", "error", "def", "fooBar", "foobar", "FOO", "alpha", "\\b
 
 
 @given(st.lists(st.lists(st.sampled_from(PARTS)).map("".join)))
-def test_the_way_back_leads_to_the_same_text(texts: list[str]) -> None:
+def test_the_way_back_leads_to_the_same_text(texts):
     exchange = Exchange(random.Random(0), POOL)
     shown = [exchange.text(text) for text in texts]
     assert [exchange.back(text) for text in shown] == texts
@@ -64,7 +62,7 @@ def test_the_way_back_leads_to_the_same_text(texts: list[str]) -> None:
 @pytest.mark.parametrize("environment", ["questions", "both"])
 @pytest.mark.parametrize("words", ["0000", "0001"])
 @pytest.mark.parametrize("kind", TEMPLATES)
-def test_a_renamed_question_asks_the_same_and_has_an_answer(environment: str, kind: str, words: str) -> None:
+def test_a_renamed_question_asks_the_same_and_has_an_answer(environment, kind, words):
     exchange = Exchange(random.Random(0), Names(POOL.words, POOL.pieces, kept_words(environment_named(environment))))
     question = ask(kind, words, name="Room", parameter="by")
     new = exchange.text(question)
@@ -76,15 +74,15 @@ def test_a_renamed_question_asks_the_same_and_has_an_answer(environment: str, ki
     assert parse_values(exchange.text(format_values(["/repo/rooms.py::Room"]))).values == [exchange.text("/repo/rooms.py::Room")]
 
 
-def test_words_the_model_made_up_stay_on_the_way_back() -> None:
+def test_words_the_model_made_up_stay_on_the_way_back():
     exchange = Exchange(random.Random(0), POOL)
     assert exchange.back(exchange.text("structures") + " invented") == "structures invented"
 
 
-def test_the_model_alone_sees_the_new_names() -> None:
-    seen: list[list[Message]] = []
+def test_the_model_alone_sees_the_new_names():
+    seen = []
 
-    def script(messages: list[Message]) -> str:
+    def script(messages):
         seen.append(messages)
         return f"look at {messages[-1].content}"
 

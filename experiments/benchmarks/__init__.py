@@ -1,1 +1,0 @@
-"""Programs that measure; run by hand."""

@@ -1,0 +1,41 @@
+"""``fusesearch hint``: what a coding agent's hook says when the agent greps over the tree. It imports nothing, since agents wait.
+
+Claude Code, Gemini CLI and Cursor describe the call as JSON on stdin and take JSON on stdout. A hint never stops a call.
+"""
+
+import json
+import os
+import re
+import sys
+from contextlib import suppress
+from typing import Any
+
+HINT = (
+    "fusesearch knows this tree: its MCP tool `localize` names the files and functions of an issue or a question, `context` "
+    "returns the code to read for it, or for a name its definitions, callers and tests. One call saves many greps."
+)
+_GREP = re.compile(r"(?:^|[;&|(]\s*)(?:(?:rg|ag|ack|git grep)\s|grep\s+(?:\S+\s+)*?-\w*[rR])")
+
+
+def hint(given: str) -> str:
+    """What to print about the call ``given`` as JSON; empty if it is no search over folders."""
+    with suppress(ValueError, TypeError, AttributeError, LookupError, OSError):
+        call = json.loads(given)
+        if _over_folders(call["tool_input"], call.get("cwd") or "."):
+            event = call["hook_event_name"]
+            if event[0].islower():  # Cursor
+                return json.dumps({"additional_context": HINT})
+            return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": HINT}})
+    return ""
+
+
+def _over_folders(call: dict[str, Any], folder: str) -> bool:
+    if isinstance(call.get("command"), str):
+        return bool(_GREP.search(call["command"]))
+    return os.path.isdir(os.path.join(folder, call.get("path") or call.get("dir_path") or "."))
+
+
+def main() -> None:
+    """Read the call, and print what there is to say."""
+    with suppress(OSError, ValueError, AttributeError):  # streams may be closed or full, and the call is not text
+        os.write(1, hint(sys.stdin.read(1 << 20)).encode())
