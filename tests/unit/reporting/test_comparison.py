@@ -10,7 +10,7 @@ from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.core.schema import Instance, Score, Truth
 from fusesearch.core.storage import write_instances
 from fusesearch.evaluation.benchmarks import read_benchmark
-from fusesearch.evaluation.grid import Benchmark, Grid, load_grid, load_prices
+from fusesearch.evaluation.grid import Benchmark, Grid, load_grid
 from fusesearch.evaluation.protocols import PROTOCOLS
 from fusesearch.evaluation.results import Cell, CellResult, Loaded, Manifest
 from fusesearch.evaluation.running import cells_of
@@ -59,7 +59,7 @@ def test_intervals_and_tests_need_ten_instances(instances, enough):
         files = ["a.py" if n % 2 or sure else "b.py" for n in range(instances)]
         scores = [Score(instance_id=str(n), **truth, predicted_files=[file]) for n, file in enumerate(files)]
         systems.append(CellResult(Cell(localizer=name, benchmark="b"), Path("x"), scores, manifest))
-    found = compare_cells(systems, PROTOCOLS["fusesearch"], prices={}, reference=Path("none"))
+    found = compare_cells(systems, PROTOCOLS["fusesearch"], reference=Path("none"))
     assert (found.summary["bm25"]["file_f1"].low is not None) is enough
     assert bool(found.tests) is enough
     assert found.too_few == (0 if enough else instances)
@@ -118,12 +118,6 @@ def test_localizers_are_checked_before_any_work(tmp_path, names, message):
     grid = load_grid(write(tmp_path / "g.yaml", {"localizers": names, "benchmarks": [BENCHMARK]}))
     with pytest.raises(ConfigError, match=message):
         cells_of(grid)
-
-
-def test_prices_are_checked(tmp_path):
-    assert load_prices(write(tmp_path / "p.yaml", {"m": {"prompt": 0.1}}))["m"].completion == 0
-    with pytest.raises(ConfigError, match="promt"):
-        load_prices(write(tmp_path / "p.yaml", {"m": {"promt": 0.1}}))
 
 
 ROW = {"instance_id": "i", "repo": "o/r", "base_commit": "c", "problem_statement": "p", "patch": ""}
