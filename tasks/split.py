@@ -34,8 +34,8 @@ def split_instances(job: Job) -> dict[str, Any]:
         publish(scratch / f"{name}.parquet", places[f"split.{name}"])
     write_dropped(places["split.dropped"], table.dropped)
     dropped = counts_of(table.dropped)
-    write_card(places["split.card"], tallies, dropped, filter_drops=places["filter.drops"], mined=places["mine.table"])
+    write_card(places["split.card"], tallies)
     figures: dict[str, Any] = {f"dropped_{reason}": count for reason, count in dropped.items()}
     for name, tally in tallies.items():
-        figures |= {f"{name}_instances": tally.instances, f"{name}_repositories": len(tally.repositories)}
+        figures |= {f"{name}_instances": tally.instances, f"{name}_repositories": len(tally.counts["repositories"])}
     return figures

@@ -161,7 +161,7 @@ _ROWS = (
         name="split",
         description="divide by repository into sft, rl and validation; write the data card",
         run="tasks.split:split_instances",
-        inputs=("filter.drops", "filter.instances", "mine.table", "mine.repos"),
+        inputs=("filter.instances", "mine.repos"),
         outputs={
             "sft": "data/splits/sft.parquet",
             "rl": "data/splits/rl.parquet",

@@ -41,10 +41,6 @@ def compare(
     against: Annotated[
         str | None, typer.Option(help="Test every system against this one only, such as `lexical`.", metavar="SYSTEM")
     ] = None,
-    prices: Annotated[
-        Path | None,
-        typer.Option(help="YAML that maps model names to `prompt` and `completion` prices per million tokens.", metavar="FILE"),
-    ] = None,
     reference: Annotated[Path, typer.Option(help="Folder of the papers' tables.", metavar="DIR")] = Path("experiments/reference"),
 ) -> None:
     """Compare evaluated systems under one protocol.
@@ -59,7 +55,6 @@ def compare(
     fusesearch compare results more --format html --out page.html
     ```
     """
-    from fusesearch.evaluation.grid import load_prices
     from fusesearch.evaluation.judged import judged
     from fusesearch.evaluation.judges import RUBRICS
     from fusesearch.evaluation.protocols import protocol_named
@@ -68,12 +63,10 @@ def compare(
     from fusesearch.reporting.comparison_pages import sections_of
     from fusesearch.reporting.page import Page, Section, show
 
-    rubric, known = RUBRICS.get(protocol), load_prices(prices) if prices else {}
+    rubric = RUBRICS.get(protocol)
     results = read_results(folders)
     cells, chosen = judged(results.cells, rubric) if rubric else (results.cells, protocol_named(protocol))
-    comparisons = [
-        compare_cells(rows, chosen, prices=known, reference=reference, against=against) for rows in _by_benchmark(cells)
-    ]
+    comparisons = [compare_cells(rows, chosen, reference=reference, against=against) for rows in _by_benchmark(cells)]
     sections = [section for row in comparisons for section in sections_of(row, figures=format_ is Format.html)]
     if format_ is Format.terminal and out is None:
         show([*sections, Section("", text=_unfinished(results))])
@@ -100,7 +93,7 @@ def print_quality(folder: Path) -> None:
     for rows in _by_benchmark(read_results([folder]).cells):
         questions = any(score.answer_score is not None for row in rows for score in row.scores)
         chosen = protocol_named("exact" if questions else "fusesearch")
-        show([Section("", tables=[quality_table(compare_cells(rows, chosen, prices={}, reference=folder))])])
+        show([Section("", tables=[quality_table(compare_cells(rows, chosen, reference=folder))])])
 
 
 def _by_benchmark(cells: Sequence[CellResult]) -> list[list[CellResult]]:

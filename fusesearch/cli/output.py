@@ -65,11 +65,7 @@ def complain(line: str) -> None:
 def print_json(value: Any) -> None:
     """Print ``value`` as one JSON document: indented on a terminal, one line when piped."""
     indent = 2 if sys.stdout.isatty() else None
-    text = json.dumps(value, indent=indent, ensure_ascii=False)
-    try:
-        text.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeEncodeError:  # lone surrogates, or a terminal that is not UTF-8
-        text = json.dumps(value, indent=indent)
+    text = json.dumps(value, indent=indent, ensure_ascii="utf" not in (sys.stdout.encoding or "utf").lower())
     print(_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text), flush=True)
 
 

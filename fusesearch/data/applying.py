@@ -38,6 +38,7 @@ class Patched:
     before: list[str]
     after: list[str]
     edits: list[Edit] = field(default_factory=list)
+    parts: int = 0
 
 
 def apply_patch(changes: Sequence[FileChange], read: Reader) -> list[Patched]:
@@ -47,34 +48,33 @@ def apply_patch(changes: Sequence[FileChange], read: Reader) -> list[Patched]:
     patch. A file may be added where another part removes one: that is how git writes a link that becomes a file. Raises
     :class:`DataError` for a missing file, for one that exists already, and as :func:`apply_change` does.
     """
+    changes = [change for change in changes if not change.submodule]
     leaving = {change.old for change in changes if change.kind in ("deleted", "renamed")}
     gone: set[str] = set()
     now: dict[str, Patched] = {}
     found: list[Patched] = []
-    reverted: list[Patched] = []
-    for change in (change for change in changes if not change.submodule):
+    for change in changes:
         in_place = change.kind in ("modified", "deleted")
         if not in_place and (change.new in now or (change.new not in leaving and read(change.new) is not None)):
             raise DataError(f"the patch does not apply: it adds {change.new}, which exists already")
         file = now.pop(change.old, None) if in_place else None
         if file is None:
-            lines = _lines_before(change, (lambda _: None) if in_place and change.old in gone else read)
+            text = "" if change.kind == "added" or change.opaque else read(change.old)
+            if text is None or (in_place and change.old in gone):
+                raise DataError(f"the patch does not apply: {change.old} does not exist before it")
+            lines = split_lines(text)
             found.append(file := Patched(change.old, change.new, lines, lines))
         file.after, edits = ([], []) if change.opaque else apply_change(change, file.after)
         if change.kind == "deleted" and file.after:
             raise DataError(f"the patch does not apply: it deletes {change.old}, but not all its lines")
         if change.kind == "copied":
             file.old, file.before, edits = "", [], [Edit(0, (), tuple(file.after))]
-        if file.edits:
-            edits = _composed(file.before, file.edits, edits)
-            reverted += [file] if file.after == file.before else []
-        file.edits = edits
-        file.new = change.new
-        if change.new:
-            now[change.new] = file
-        if change.kind in ("deleted", "renamed"):
-            gone.add(change.old)
-    return [file for file in found if file.after != file.before or file not in reverted]
+        file.edits = _composed(file.before, file.edits, edits) if file.edits else edits
+        file.new, file.parts = change.new, file.parts + 1
+        now |= {change.new: file} if change.new else {}
+        gone |= {change.old} if change.kind in ("deleted", "renamed") else set()
+    # what a later part takes back is no change; of files without lines that is not known
+    return [file for file in found if file.parts == 1 or file.after != file.before or not file.before]
 
 
 def submodules_apart(changes: Iterable[FileChange], read: Reader) -> list[FileChange]:
@@ -86,15 +86,6 @@ def submodules_apart(changes: Iterable[FileChange], read: Reader) -> list[FileCh
             change = replace(change, submodule=change.old in known)
         found.append(change)
     return found
-
-
-def _lines_before(change: FileChange, read: Reader) -> list[str]:
-    if change.kind == "added" or change.opaque:
-        return []
-    text = read(change.old)
-    if text is None:
-        raise DataError(f"the patch does not apply: {change.old} does not exist before it")
-    return split_lines(text)
 
 
 def _composed(before: list[str], first: list[Edit], second: list[Edit]) -> list[Edit]:

@@ -14,13 +14,6 @@ from fusesearch.core.config import Agent, Compute, Name, Rewarded, Section, Subj
 from fusesearch.evaluation.names import check_names
 
 
-class Prices(Section):
-    """What a model's tokens cost, in one currency per million tokens."""
-
-    prompt: float = Field(0.0, ge=0)
-    completion: float = Field(0.0, ge=0)
-
-
 class Endpoint(Section):
     """A model: an OpenAI-compatible endpoint, or a checkpoint on disk. ``name`` is what tables call it."""
 
@@ -37,7 +30,6 @@ class Endpoint(Section):
     timeout_seconds: float = Field(300.0, gt=0, description="of one request")
     backoff_seconds: float = Field(0.5, ge=0, description="pause after a failed request, doubled with every further failure")
     extra_body: dict[str, Any] = Field(default_factory=dict, description="sent along with every request")
-    prices: Prices | None = Field(None, description="per million tokens; null: cost is not reported")
 
     @model_validator(mode="after")
     def _one_place(self) -> Endpoint:
@@ -51,16 +43,11 @@ class Benchmark(Section):
 
     name: Name
     instances: Path = Field(description=".json, .jsonl or .parquet; truth is computed where it is absent")
-    repos: Path | None = Field(None, description="folder of clones named <owner>__<name>.git")
-    clone_url: str | None = Field(None, description="remote instead of clones, such as https://github.com/{repo}.git")
+    repos: Path | None = Field(
+        None, description="folder of clones named <owner>__<name>.git; null: they are cloned from GitHub, below the results"
+    )
     max_instances: int | None = Field(None, ge=1, description="as many instances, drawn by the seed")
     seed: int | None = Field(None, ge=0, description="of that draw; null: the grid's")
-
-    @model_validator(mode="after")
-    def _one_origin(self) -> Benchmark:
-        if (self.repos is None) == (self.clone_url is None):
-            raise ValueError(f"benchmark {self.name}: give either repos or clone_url")
-        return self
 
 
 class Grid(Rewarded):
@@ -100,8 +87,3 @@ class Grid(Rewarded):
 def load_grid(path: Path) -> Grid:
     """Read and check a grid file. Raises :class:`ConfigError` with file, key and reason in one line."""
     return check_names(parse_section(Grid, read_mapping(path), source=str(path)), str(path))
-
-
-def load_prices(path: Path) -> dict[str, Prices]:
-    """A YAML mapping of model names to prices. Raises :class:`ConfigError`."""
-    return {str(name): parse_section(Prices, row, f"{path}: {name}") for name, row in read_mapping(path).items()}

@@ -227,7 +227,8 @@ def localize(repo: str | Path, issue: str, **options: Any) -> Answer:
     and those that say which files may be named: ``path``, ``lang``, ``since``, ``no_tests``
     (:func:`fusesearch.localizers.ranker.within.within`).
     ``answer.places`` has the ranker's files, at most five or ``top`` of them, each with its best functions; it is empty where the
-    issue says too little to go on. ``answer.modify`` is the set to modify.
+    issue says too little to go on. ``answer.modify`` is the set to modify. Of a question, a phrase or one word ``answer.kind`` is
+    ``search``: the best places, without a confidence.
     Nothing in the directory is changed or run. :func:`localize_async` is the same for programs with an event loop.
 
     Raises:

@@ -10,20 +10,21 @@ from pathlib import Path
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Score
 from fusesearch.core.storage import read_csv
-from fusesearch.evaluation import statistics
-from fusesearch.evaluation.grid import Prices
 from fusesearch.evaluation.metrics import METRICS, Metric
 from fusesearch.evaluation.protocols import Protocol
 from fusesearch.evaluation.results import CellResult
-from fusesearch.evaluation.statistics import Difference, Measured, Statistic, compare, measure
+from fusesearch.evaluation.statistics import Difference, Measured, compare, measure
 
 HEADINGS = {"precision": "P", "recall": "R", "f1": "F1", "map": "MAP", "mrr": "MRR", "ndcg@5": "nDCG@5", "acc": "Acc"}
-MILLION = 1e6
 BESIDE_QUALITY = ("efficiency", "turns", "seconds", "tokens_billed")
-BEHAVIOUR = (
-    "efficiency", "efficiency_call", "redundancy", "redundancy_call", "tool_success", "calls", "calls_per_turn",
-    "seconds_model", "seconds_tools", "seconds_waiting", "tokens_context", "tokens_billed",
-)  # fmt: skip
+BEHAVIOUR = [
+    METRICS[key]
+    for key in (
+        "efficiency", "efficiency_call", "redundancy", "redundancy_call", "tool_success", "calls", "calls_per_turn",
+        "seconds_model", "seconds_tools", "seconds_waiting", "tokens_context", "tokens_billed",
+    )
+]  # fmt: skip
+"""How a system searches, and its time and tokens."""
 
 LEAST_INSTANCES = 10
 """With fewer, a figure has no interval and a difference no test: Student's t of two instances spans hundreds of points."""
@@ -73,7 +74,6 @@ class Comparison:
     protocol: Protocol
     systems: list[System]
     quality: list[Metric]
-    behaviour: list[Metric]
     summary: Summary
     tests: list[Difference]
     paper: list[PaperRow]
@@ -94,25 +94,24 @@ def compare_cells(
     results: Sequence[CellResult],
     protocol: Protocol,
     *,
-    prices: Mapping[str, Prices],
     reference: Path,
     against: str | None = None,
 ) -> Comparison:
     """Compare the cells of one benchmark.
 
-    ``prices`` are by model name and win over the manifests' prices. If ``against`` names a system, all others are tested against
-    it, else every pair is. Raises :class:`ConfigError` for an unknown system.
+    If ``against`` names a system, all others are tested against it, else every pair is. Raises :class:`ConfigError` for an
+    unknown system.
     """
     systems = [System(row, protocol.view(row.scores)) for row in results]
     every = {system.name: {0: system.scores} for system in systems}
     if against is not None and against not in every:
         raise ConfigError(f"there is no system {against!r} to test against: use one of {', '.join(every)}")
     pairs = [(name, against) for name in every if name != against] if against else [*combinations(every, 2)]
-    quality, behaviour = quality_columns(protocol), behaviour_columns(prices_by_arm(results, prices))
+    quality = quality_columns(protocol)
     headline = [of for of in quality if of.key in protocol.headline]
     return Comparison(
-        results[0].cell.benchmark, protocol, systems, quality, behaviour,
-        summary={row.name: _measured(row.scores, [*quality, *behaviour]) for row in systems},
+        results[0].cell.benchmark, protocol, systems, quality,
+        summary={row.name: _measured(row.scores, [*quality, *BEHAVIOUR]) for row in systems},
         tests=[
             test
             for test in compare(every, pairs, {of.key: of.statistic for of in headline})
@@ -128,12 +127,6 @@ def quality_columns(protocol: Protocol) -> list[Metric]:
     return [*own, *(METRICS[key] for key in BESIDE_QUALITY)]
 
 
-def behaviour_columns(prices: Mapping[str, Prices]) -> list[Metric]:
-    """How a system searches and its time and tokens, with its cost if a price is known."""
-    columns = [METRICS[key] for key in BEHAVIOUR]
-    return [*columns, Metric("cost", "Cost per instance", cost(prices), "", digits=4)] if prices else columns
-
-
 def heading(name: str) -> str:
     """``File R@1`` of ``file_recall@1``."""
     level, _, figure = name.partition("_")
@@ -141,18 +134,6 @@ def heading(name: str) -> str:
         return HEADINGS.get(name, name)
     base, at, k = figure.partition("@")
     return f"{level.capitalize()} {HEADINGS.get(figure) or HEADINGS.get(base, base) + at + k}"
-
-
-def cost(prices: Mapping[str, Prices]) -> Statistic:
-    """Mean cost of an episode at prices by arm; absent without a price."""
-
-    def parts(score: Score) -> tuple[float, float] | None:
-        price = prices.get(score.arm)
-        if price is None or score.tokens_prompt is None or score.tokens_completion is None:
-            return None
-        return (score.tokens_prompt * price.prompt + score.tokens_completion * price.completion) / MILLION, 1.0
-
-    return statistics.ratio("cost", parts)
 
 
 def paper_rows(protocol: str, benchmark: str, folder: Path) -> list[PaperRow]:
@@ -181,14 +162,3 @@ def _measured(scores: Sequence[Score], columns: Sequence[Metric]) -> dict[str, M
         key: replace(value, low=None, high=None, p=None) if value and value.instances < LEAST_INSTANCES else value
         for key, value in found.items()
     }
-
-
-def prices_by_arm(results: Sequence[CellResult], given: Mapping[str, Prices]) -> dict[str, Prices]:
-    """Prices by arm; ``given``, which is by model, wins over the manifests."""
-    known: dict[str, Prices] = {}
-    for row in results:
-        own = {model.name: model.prices for model in row.manifest.grid.models}
-        price = given.get(row.cell.model) or own.get(row.cell.model)
-        if row.cell.model and price is not None:
-            known[row.cell.name] = price
-    return known

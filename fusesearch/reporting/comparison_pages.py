@@ -7,7 +7,7 @@ from typing import Any
 
 from fusesearch.evaluation.metrics import Metric
 from fusesearch.evaluation.quality import combined_f1
-from fusesearch.reporting.comparison import LEAST_INSTANCES, Comparison, PaperRow, System, heading
+from fusesearch.reporting.comparison import BEHAVIOUR, LEAST_INSTANCES, Comparison, PaperRow, System, heading
 from fusesearch.reporting.inputs import calls_by_index
 from fusesearch.reporting.page import Figure, Section
 from fusesearch.reporting.table import ABSENT, Row, Table, cell, difference_table
@@ -51,9 +51,9 @@ def quality_table(comparison: Comparison) -> Table:
 
 
 def behaviour_table(comparison: Comparison) -> Table:
-    """e under both scopes, redundant and failed calls, time, tokens and cost."""
-    header = ["System", "Model", *(of.heading for of in comparison.behaviour), "Errored"]
-    rows = _rows(comparison, comparison.behaviour, lambda row: (row.errored,))
+    """e under both scopes, redundant and failed calls, time and tokens."""
+    header = ["System", "Model", *(of.heading for of in BEHAVIOUR), "Errored"]
+    rows = _rows(comparison, BEHAVIOUR, lambda row: (row.errored,))
     return Table("How systems search, and what it costs", header, rows)
 
 

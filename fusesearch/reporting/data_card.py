@@ -6,14 +6,13 @@ import hashlib
 import shutil
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from fusesearch.code.kinds import is_code
-from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Instance, Truth
-from fusesearch.core.storage import read_json, write_text
+from fusesearch.core.storage import write_text
 from fusesearch.data.provenance import read_provenance
 from fusesearch.reporting.page import Page, Section
 from fusesearch.reporting.table import Row, Table
@@ -22,29 +21,24 @@ SHOWN = 15
 """Names in a table; the rest are counted together."""
 UNKNOWN = "unknown"
 COUNTED = {
-    "suffixes": ("Languages", "suffixes of the modified files of code; an instance may have several"),
-    "licences": ("Licences", "of the repository, as each row has it in its provenance"),
-    "repositories": ("Repositories", "the most frequent"),
-    "sources": ("Sources", "where the pairs were mined"),
-    "leaks": ("What the issue names of the truth", "a file by its path, a function by its name"),
+    "suffixes": "Languages: suffixes of the modified files of code; an instance may have several",
+    "licences": "Licences: of the repository, as each row has it in its provenance",
+    "repositories": "Repositories: the most frequent",
+    "sources": "Sources: where the pairs were mined",
+    "leaks": "What the issue names of the truth: a file by its path, a function by its name",
+    "years": "Year the issue was written",
 }
-"""Counters of a :class:`Tally` that are tables of the page: title and note."""
+"""What a :class:`Tally` counts by name, and the captions of its tables."""
 LENGTHS = ("length of the issue", "lines of the patch", "files of code that are modified", "functions that are modified")
 QUANTILES = {"least": 0.0, "median": 0.5, "95%": 0.95, "most": 1.0}
 
 
 @dataclass
 class Tally:
-    """Counts of one split, without any text. ``digest``, over ids and truth in order, identifies its version."""
+    """Counts of some instances, without any text."""
 
     instances: int = 0
-    repositories: Counter[str] = field(default_factory=Counter)
-    suffixes: Counter[str] = field(default_factory=Counter)
-    licences: Counter[str] = field(default_factory=Counter)
-    sources: Counter[str] = field(default_factory=Counter)
-    years: Counter[str] = field(default_factory=Counter)
-    hops: Counter[int] = field(default_factory=Counter)
-    leaks: Counter[str] = field(default_factory=Counter)
+    counts: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in COUNTED})
     lengths: dict[str, array[int]] = field(default_factory=lambda: {name: array("l") for name in LENGTHS})
 
     def __post_init__(self) -> None:
@@ -52,7 +46,7 @@ class Tally:
 
     @property
     def digest(self) -> str:
-        """Sixteen hex characters that identify the version."""
+        """Sixteen hex characters over ids and truth in order, which identify the version."""
         return self._digest.hexdigest()[:16]
 
     def add(self, instance: Instance) -> None:
@@ -60,53 +54,39 @@ class Tally:
         known = read_provenance(instance.repo, instance.provenance)
         truth = instance.truth or Truth()
         code = [path for path in truth.files if is_code(path)]
+        leaks = instance.provenance.get("leaks")
+        leaked = [name for name in leaks if isinstance(name, str)] if isinstance(leaks, list) else []
+        names = {
+            "suffixes": {PurePosixPath(path).suffix.lstrip(".").lower() for path in code},
+            "licences": [known.licence or UNKNOWN],
+            "repositories": [instance.repo],
+            "sources": [known.source or UNKNOWN],
+            "leaks": [" and ".join(sorted(leaked)) or "neither"],
+            "years": [known.created[:4] or UNKNOWN],
+        }
         self.instances += 1
-        self.repositories[instance.repo] += 1
-        self.licences[known.licence or UNKNOWN] += 1
-        self.sources[known.source or UNKNOWN] += 1
-        self.years[known.created[:4] or UNKNOWN] += 1
-        self.suffixes.update({PurePosixPath(path).suffix.lstrip(".").lower() for path in code})
-        if known.hops is not None:
-            self.hops[known.hops] += 1
-        found = instance.provenance.get("leaks")
-        names = [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
-        self.leaks[" and ".join(sorted(names)) or "neither"] += 1
+        for name, found in names.items():
+            self.counts[name].update(found)
         lengths = (len(instance.problem_statement), instance.patch.count("\n"), len(code), len(truth.functions))
         for name, length in zip(LENGTHS, lengths, strict=True):
             self.lengths[name].append(length)
         self._digest.update(f"{instance.instance_id}\n{truth.model_dump_json()}\n".encode("utf-8", "surrogatepass"))
 
 
-def merged(tallies: Sequence[Tally]) -> Tally:
-    """All splits together; the digest is over theirs."""
+def write_card(folder: Path, tallies: Mapping[str, Tally]) -> Path:
+    """Write ``card.md`` into ``folder`` from the splits by name; returns its path."""
     total = Tally()
-    for tally in tallies:
+    for tally in tallies.values():
         total.instances += tally.instances
-        for name in (*COUNTED, "years", "hops"):
-            getattr(total, name).update(getattr(tally, name))
-        for name, values in tally.lengths.items():
-            total.lengths[name].extend(values)
+        for name in COUNTED:
+            total.counts[name] += tally.counts[name]
+        for name in LENGTHS:
+            total.lengths[name] += tally.lengths[name]
         total._digest.update(tally.digest.encode())
-    return total
-
-
-def write_card(
-    folder: Path, tallies: Mapping[str, Tally], contaminated: Mapping[str, int], *, filter_drops: Path, mined: Path
-) -> Path:
-    """Write ``card.md`` into ``folder``; returns its path.
-
-    ``tallies`` are the splits by name, ``contaminated`` how many training instances were dropped, by reason. The drop table
-    of the filter and the table of the miner are read if they are there.
-    """
-    total = merged(list(tallies.values()))
     tables = [
         _splits({**tallies, "all": total}),
         _lengths(total),
-        _funnel(contaminated, total.instances, filter_drops),
-        *(_shares(title, getattr(total, name), note) for name, (title, note) in COUNTED.items()),
-        _counts("Calls between example and fault (hops)", {str(hop): total.hops[hop] for hop in sorted(total.hops)}),
-        _yield(mined),
-        _counts("Year the issue was written", dict(sorted(total.years.items()))),
+        *(_shares(COUNTED[name], total.counts[name]) for name in COUNTED),
     ]
     shutil.rmtree(folder, ignore_errors=True)
     page = Page(f"Data card, version {total.digest}", [Section("Content", [], [table for table in tables if table.rows])])
@@ -115,8 +95,11 @@ def write_card(
 
 
 def _splits(tallies: Mapping[str, Tally]) -> Table:
-    rows = [[name, f"{t.instances:,}", f"{len(t.repositories):,}", t.digest] for name, t in tallies.items()]
-    return Table("Splits", ["split", "instances", "repositories", "version"], [*map(Row, rows)])
+    rows = [
+        Row([name, f"{tally.instances:,}", f"{len(tally.counts['repositories']):,}", tally.digest])
+        for name, tally in tallies.items()
+    ]
+    return Table("Splits", ["split", "instances", "repositories", "version"], rows)
 
 
 def _lengths(total: Tally) -> Table:
@@ -128,34 +111,9 @@ def _lengths(total: Tally) -> Table:
     return Table("Lengths", ["measure", *QUANTILES], rows)
 
 
-def _counts(caption: str, counts: Mapping[str, int], unit: str = "instances") -> Table:
-    return Table(caption, ["name", unit], [Row([name, f"{count:,}"]) for name, count in counts.items()])
-
-
-def _shares(title: str, counts: Counter[str], note: str) -> Table:
+def _shares(caption: str, counts: Counter[str]) -> Table:
     """The most frequent names, and the rest together."""
     common = dict(counts.most_common(SHOWN))
     rest = counts.total() - sum(common.values())
-    return _counts(f"{title}: {note}", common | ({f"{len(counts) - SHOWN:,} others": rest} if rest else {}))
-
-
-def _funnel(contaminated: Mapping[str, int], kept: int, filter_drops: Path) -> Table:
-    """Raw pairs, and what each rule of filter and each check of split dropped, without rules that dropped nothing."""
-    try:
-        rules = {str(name): int(count) for name, count in read_json(filter_drops).items()}
-    except (ArtifactError, TypeError, ValueError, AttributeError):
-        rules = {}
-    dropped = {name: count for name, count in (*rules.items(), *contaminated.items()) if count}
-    steps = {"raw pairs": kept + sum(dropped.values()), **dropped, "instances": kept} if rules and dropped else {}
-    return _counts("From raw pairs to instances: what each rule dropped", steps, "pairs")
-
-
-def _yield(mined: Path) -> Table:
-    """Mutants tried and kept by kind of fault, if the synthetic source made the pairs."""
-    try:
-        kinds = read_json(mined)["kinds"]
-        found = [(str(kind), int(row["attempts"]), int(row["kept"])) for kind, row in kinds.items()]
-    except (ArtifactError, TypeError, ValueError, KeyError, AttributeError):
-        found = []
-    rows = [Row([kind, f"{tried:,}", f"{kept:,}", f"{kept / max(1, tried):.0%}"]) for kind, tried, kept in found]
-    return Table("Yield by kind of fault", ["kind", "mutants tried", "kept", "yield"], rows)
+    shown = common | ({f"{len(counts) - SHOWN:,} others": rest} if rest else {})
+    return Table(caption, ["name", "instances"], [Row([name, f"{count:,}"]) for name, count in shown.items()])

@@ -17,8 +17,7 @@ from fusesearch.core.text import safe_name
 from fusesearch.evaluation.metrics import METRICS, aggregate
 from fusesearch.evaluation.statistics import Difference, Measured, compare, measure
 from fusesearch.reporting import cases, charts
-from fusesearch.reporting.curves import CURVES, validation_chart, validation_table
-from fusesearch.reporting.curves import TEXT as VALIDATION
+from fusesearch.reporting.curves import CURVES
 from fusesearch.reporting.inputs import Inputs, by_arm
 from fusesearch.reporting.page import Page, Section
 from fusesearch.reporting.table import ARMS, Row, Table, cell, difference_table, pair_name, records_table
@@ -241,17 +240,15 @@ def _behaviour(inputs: Inputs) -> Section:
 def _training(inputs: Inputs) -> Section:
     grpo = [(CURVES[key], _points(inputs.grpo, key)) for key in CURVES if key != "loss"]
     loss = [(CURVES["loss"], _points({"sft": inputs.sft}, "loss"))]
-    checked = validation_table(inputs.grpo, ARMS)
     drawn = (
         ("grpo", "GRPO: thin lines are steps, bold lines a moving mean", charts.panels(grpo, "GRPO step", [*inputs.grpo], ARMS)),
-        ("validation", "Held-out prompts: differences to step 0", checked and validation_chart(inputs.grpo, ARMS)),
         (
             "sft_loss", "SFT loss: the thin line is steps, the bold one a moving mean",
             charts.panels(loss, "SFT step", ["sft"], ARMS),
         ),
     )  # fmt: skip
     figures = [figure for row in drawn for figure in charts.figure(*row)]
-    return Section("Training", [VALIDATION] if checked else [], [checked] if checked else [], figures)
+    return Section("Training", figures=figures)
 
 
 def _points(curves: Mapping[str, Sequence[Mapping[str, float]]], key: str) -> list[dict[str, Any]]:

@@ -20,15 +20,13 @@ from fusesearch.agents.loop import run_episode, run_episodes
 from fusesearch.agents.models.base import Model, Sampling
 from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.core.config import Params, Synthesize, Teacher
-from fusesearch.core.errors import InfrastructureError
+from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.core.storage import Journal, Progress, silent
 from fusesearch.localizers.answerers.scripted import LexicalAnswers
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.localizers.lexical.compact import plan_for
 from fusesearch.localizers.lexical.localizer import LexicalModel
-from fusesearch.localizers.reposearcher.lexical import RepoSearcherTeacher
-from fusesearch.localizers.reposearcher.tools import ANSWERS
 from fusesearch.search.repository import Repository
 from fusesearch.training.served import served
 
@@ -162,9 +160,6 @@ class _Teacher:
 
 def _scripted(candidate: Candidate, params: Params) -> Model:
     """The lexical teacher of the environment, with the candidate's guidance."""
-    if params.agent.toolset == "reposearcher":
-        turns = min(candidate.turns or params.agent.max_turns, params.agent.max_turns)
-        return RepoSearcherTeacher(turns, candidate.answers or ANSWERS)
     if candidate.instance.question:
         return LexicalAnswers(params.agent.model_copy(update={"max_calls_per_turn": candidate.guidance}), params.tools)
     plan = plan_for(params.agent)
@@ -175,6 +170,8 @@ def _scripted(candidate: Candidate, params: Params) -> Model:
 @contextmanager
 def _asked(teacher: Teacher, params: Params, out: Path) -> Iterator[Callable[[], Model | None]]:
     """Gives the teacher's model for one event loop, or None where a script teaches."""
+    if not teacher.model and params.agent.toolset == "reposearcher":
+        raise ConfigError("synthesize: no scripted teacher uses the tools of reposearcher: name teacher.model")
     if not teacher.model:
         yield lambda: None
     elif teacher.base_url:

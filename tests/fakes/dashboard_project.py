@@ -116,7 +116,9 @@ def _data(root: Path) -> None:
 
 
 def _curves(root: Path) -> None:
-    rows = [{"step": step, "reward": step / 40, "f1": step / 50, "kl": 0.01 * step, "errored": 0.0} for step in range(40)]
+    rows = [
+        {"step": step, "reward": step / 40, "validation/f1": step / 50, "kl": 0.01 * step, "errored": 0.0} for step in range(40)
+    ]
     write_csv(root / MAIN["grpo.curve"], rows)
     write_csv(root / MAIN["sft.curve"], [{"step": step, "loss": 3 - step / 50} for step in range(40)])
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 from mcp import Client, StdioServerParameters
@@ -91,11 +90,11 @@ def found_by_api(copy: Copy, folder: Path) -> str:
     return done.stdout.strip()
 
 
-def found_by_mcp(copy: Copy, command: list[str], folder: Path, options: Sequence[str] = ()) -> str:
-    """The first function that the MCP server's ``localize`` names to a client over stdio; empty if it names none."""
+def found_by_mcp(copy: Copy, command: list[str], folder: Path) -> str:
+    """The first function that the MCP server's ``localize`` names to a client over stdio."""
 
     async def ask() -> str:
-        program, *words = [*command, "mcp", "--root", ".", *options]
+        program, *words = [*command, "mcp", "--root", "."]
         server = StdioServerParameters(command=program, args=words, env=copy.environment, cwd=folder)
         async with Client(server) as client:
             assert "localize" in {tool.name for tool in (await client.list_tools()).tools}

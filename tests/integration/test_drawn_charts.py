@@ -54,6 +54,7 @@ def test_charts_say_what_their_marks_and_lines_are(drawn):
     assert {charts.DECIDED, charts.UNDECIDED} <= words(drawn["differences"])
     assert {"kept", "dropped"} <= words(drawn["candidates"])
     assert "SFT" in words(drawn["sft_loss"])
+    assert "Held-out prompts: F1 0.7/0.3, mean" in words(drawn["grpo"])
     assert "Mean reward of the rollouts" in words(drawn["experiment training"])
 
 

@@ -1,4 +1,4 @@
-"""The source ``git`` on real clones: squashes, merges, dumps, notes and weak texts."""
+"""The source ``git`` on real clones: squashes, merges, and dumps."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import pytest
 
 from fusesearch.core.config import GitSource
 from fusesearch.core.errors import ConfigError, DataError
-from fusesearch.data.sources.git import LocalGit, named_clone, parse_note
+from fusesearch.data.sources.git import LocalGit, named_clone
 
 COMMENTS = [{"body": "seen too", "created_at": "2024-01-02T00:00:00Z"}, {"body": "fixed", "created_at": "2024-03-01T00:00:00Z"}]
 ISSUES = [
@@ -54,7 +54,6 @@ def clone(tmp_path_factory):
     ids["unknown"] = commit(folder, "h2\n", "closes #33", 7, "c.py")
     ids["younger"] = commit(folder, "h3\n", "closes #9", 8, "c.py")
     git(folder, "commit", "-q", "--allow-empty", "-m", "fixes #1", day=9)
-    git(folder, "notes", "--ref=issues", "add", "-m", "Told in a note\n\nwith a body", ids["unknown"])
     (folder.parent / "issues.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ISSUES))
     return folder, ids
 
@@ -82,20 +81,6 @@ def test_squashes_and_merges_that_close_an_issue_are_pairs_with_their_repository
     assert git(tmp_path / "repos" / "team__tool.git", "show", f"{ids['first']}:a.py") == "f = 1"
 
 
-def test_notes_tell_issues_too(clone, tmp_path):
-    rows, _ = mine(clone, tmp_path, notes_ref="refs/notes/issues")
-    row = rows[clone[1]["unknown"]]
-    assert row.problem_statement == "Told in a note\n\nwith a body"
-    assert row.provenance["text"] == "note"
-
-
-def test_messages_are_texts_only_when_asked_for_and_marked(clone, tmp_path):
-    rows, _ = mine(clone, tmp_path, weak=True, issues=[])
-    row = rows[clone[1]["before merge"]]
-    assert (row.problem_statement, row.provenance["weak"], row.provenance["text"]) == ("tidy", True, "commit message")
-    assert "begin g" in rows[clone[1]["merge"]].problem_statement
-
-
 def test_since_leaves_out_what_is_older(clone, tmp_path):
     rows, _ = mine(clone, tmp_path, since=date(2024, 2, 4))
     assert set(rows) == {clone[1]["merge"]}
@@ -107,8 +92,7 @@ def test_since_leaves_out_what_is_older(clone, tmp_path):
         ({"repositories": []}, "name clones"),
         ({"repositories": ["x y=/nowhere"]}, "not a repository name"),
         ({"repositories": ["team/tool=/nowhere"]}, "no such git repository"),
-        ({"issues": []}, "neither in a dump nor in a note"),
-        ({"notes_ref": "--all"}, "not a ref of notes"),
+        ({"issues": []}, "in no dump"),
     ],
 )
 def test_an_unusable_repository_is_one_clear_line(clone, tmp_path, changes, words):
@@ -134,9 +118,3 @@ def test_a_malformed_dump_is_named_with_its_line(clone, tmp_path, line):
 def test_clones_are_named_by_the_user_or_by_their_folder(tmp_path):
     assert named_clone(f"o/r={tmp_path}") == ("o/r", tmp_path)
     assert named_clone(str(tmp_path / "team" / "tool.git"))[0] == "team/tool"
-
-
-def test_a_note_may_be_json_or_text():
-    assert parse_note('{"title": "t", "description": "d"}').text == "t\n\nd"
-    assert parse_note("t\nd").text == "t\n\nd"
-    assert parse_note("[1]").title == "[1]"

@@ -1,6 +1,6 @@
 """Without any extra, the commands for people and coding agents work, and the others say what to install.
 
-The extras are blocked, not absent: ``test_extras.py`` makes real environments, and takes minutes.
+The extras are blocked, not absent: ``test_installed.py`` makes real environments, and takes minutes.
 """
 
 import json

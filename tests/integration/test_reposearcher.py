@@ -1,4 +1,4 @@
-"""RepoSearcher over real files: its six tools, how episodes in its own loop and in the one of a student end, and its teacher."""
+"""RepoSearcher over real files: its six tools, and how episodes in its own loop and in the one of a student end."""
 
 import asyncio
 import random
@@ -10,16 +10,18 @@ from fusesearch.agents.loop import run_episode
 from fusesearch.agents.models.base import Message, Sampling
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls, parse_turn
-from fusesearch.core.config import Agent, Tools
+from fusesearch.core.config import Agent, Tools, parse_params
+from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Instance, Truth
+from fusesearch.core.storage import Journal
 from fusesearch.evaluation.environments import environment_named
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.localizers.reposearcher import RepoSearcherLocalizer
-from fusesearch.localizers.reposearcher.lexical import RepoSearcherTeacher
 from fusesearch.localizers.reposearcher.tools import SearchTools
 from fusesearch.search.repository import Repository
 from fusesearch.training.nano.renaming import Exchange, Names, kept_words
+from fusesearch.training.synthesis import synthesize
 from tests.fakes.git import write
 
 CORE = '''\
@@ -64,9 +66,9 @@ def call(root, name, chars=30_000, **arguments):
     return asyncio.run(SearchTools(Repository(root), Tools(output_chars=chars)).call(name, arguments))
 
 
-def instance(issue="`measure` is wrong"):
+def instance():
     truth = Truth(files=["pkg/core.py"], functions=[])
-    return Instance(instance_id="i", repo="o/r", base_commit="c", problem_statement=issue, truth=truth)
+    return Instance(instance_id="i", repo="o/r", base_commit="c", problem_statement="`measure` is wrong", truth=truth)
 
 
 def test_the_tools_show_structure_imports_and_definitions_whole_and_their_entities_are_what_they_show(root):
@@ -157,50 +159,12 @@ def test_a_small_context_asks_for_the_answer_early_and_leaves_old_turns_out(root
     assert all(len(seen.output) <= 12_000 for turn in trajectory.turns for seen in turn.observations)
 
 
-ROOMS = """\
-from pkg.maths import clamp
+def run(root, model):
+    agent = Agent(toolset="reposearcher", max_turns=8)
+    return asyncio.run(run_episode(make_episode(instance(), Repository(root), model, agent, Tools(), Sampling(), localizer="t")))
 
 
-def reshape(rows, width):
-    return _rows_of(rows, width)
-
-
-def _rows_of(rows, width):
-    return [clamp(row, width) for row in rows]
-
-
-class Room:
-    def widen(self, by):
-        return self.width + by
-"""
-MATHS = "def clamp(value, limit):\n    return min(value, limit)\n"
-SAYS_WRONG = "`reshape` is wrong\n\n>>> from pkg import reshape\n>>> reshape([1, 2], 2)\ngives [1]\nI expected [1, 2]\n"
-RAISES = """\
-It raises
-
->>> Room().widen(1)
-Traceback (most recent call last):
-  File "pkg/rooms.py", line 14, in widen
-    return self.width + by
-AttributeError: no width
-"""
-
-
-@pytest.fixture
-def repository(tmp_path):
-    return Repository(write(tmp_path / "repo", {"pkg/__init__.py": "", "pkg/rooms.py": ROOMS, "pkg/maths.py": MATHS}))
-
-
-def run(repository, model, issue="`reshape` is wrong", **agent):
-    setting = Agent(**{"toolset": "reposearcher", "prompt": "nano", "max_turns": 8, **agent})
-    return asyncio.run(run_episode(make_episode(instance(issue), repository, model, setting, Tools(), Sampling(), localizer="t")))
-
-
-def calls(trajectory):
-    return [(call.name, *call.arguments.values()) for turn in trajectory.turns for call in turn.calls]
-
-
-def test_exit_asks_for_the_answer_in_its_result_and_every_request_begins_with_the_one_before(repository):
+def test_exit_asks_for_the_answer_in_its_result_and_every_request_begins_with_the_one_before(root):
     seen = []
     replies = iter([text_of("SearchFunction", file="/repo/pkg/maths.py", function="clamp"), text_of("Exit"), ANSWER])
 
@@ -208,7 +172,7 @@ def test_exit_asks_for_the_answer_in_its_result_and_every_request_begins_with_th
         seen.append(messages)
         return next(replies)
 
-    trajectory = run(repository, ScriptedModel(script), prompt="full")
+    trajectory = run(root, ScriptedModel(script))
     assert trajectory.stop == "answer"
     assert trajectory.answer.functions == ["pkg/core.py::measure", "pkg/maths.py::clamp"]
     assert trajectory.mode == "sequential"
@@ -216,35 +180,17 @@ def test_exit_asks_for_the_answer_in_its_result_and_every_request_begins_with_th
     assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(seen))
 
 
-def test_a_turn_runs_one_call_and_the_tools_of_fusesearch_are_unknown(repository):
-    trajectory = run(repository, ScriptedModel([TWICE, text_of("grep", pattern="clamp"), ANSWER]))
+def test_a_turn_runs_one_call_and_the_tools_of_fusesearch_are_unknown(root):
+    trajectory = run(root, ScriptedModel([TWICE, text_of("grep", pattern="clamp"), ANSWER]))
     errors = [seen.error for turn in trajectory.turns for seen in turn.observations]
     assert errors[0] is None
     assert "at most 1 call is run" in errors[1]
     assert "no tool 'grep'" in errors[2]
 
 
-def test_the_teacher_looks_up_the_innermost_frame_and_the_class_that_the_error_tells(repository):
-    trajectory = run(repository, RepoSearcherTeacher(turns=8, answers=2), RAISES)
-    assert calls(trajectory) == [
-        ("SearchFunction", "/repo/pkg/rooms.py", "widen"),
-        ("SearchClassMethod", "/repo/pkg/rooms.py", "Room", "widen"),
-        ("Exit",),
-    ]
-    assert trajectory.answer.functions == ["pkg/rooms.py::Room.widen"]
-
-
-def test_without_a_traceback_the_teacher_guesses_the_file_and_follows_what_only_wraps(repository):
-    trajectory = run(repository, RepoSearcherTeacher(turns=8, answers=2), SAYS_WRONG)
-    assert calls(trajectory)[0] == ("GetRepoStructure",)
-    assert ("SearchFunction", "/repo/pkg/rooms.py", "_rows_of") in calls(trajectory)
-    assert trajectory.answer.functions == ["pkg/rooms.py::_rows_of", "pkg/rooms.py::reshape"]
-
-
-def test_the_teacher_keeps_two_turns_for_exit_and_the_answer(repository):
-    trajectory = run(repository, RepoSearcherTeacher(turns=3, answers=2), SAYS_WRONG)
-    assert calls(trajectory) == [("GetRepoStructure",), ("Exit",)]
-    assert trajectory.stop == "no_answer"
+def test_no_script_teaches_with_its_tools(tmp_path):
+    with pytest.raises(ConfigError, match="no scripted teacher"), Journal(tmp_path / "j.jsonl", key="key") as journal:
+        synthesize([], parse_params({"agent": {"toolset": "reposearcher"}}), None, journal)
 
 
 def test_exchanged_names_leave_the_tools_and_their_arguments_alone():

@@ -127,19 +127,13 @@ class OpenAICompatibleModel:
         """Ask below ``/v1`` from now on if that may be what is missing. Else go back, and raise what the server said."""
         first, self._first = self._first, None
         if first is None and not self._settled and refusal.status in NO_ROUTE:
-            self._first = refusal
-            self._ask_at(f"{self._given.rstrip('/')}/v1")
+            self._first, self.base_url = refusal, f"{self._given}/v1"
             return
         self._settled = True
         if first is None or refusal.status not in NO_ROUTE:
             raise refusal
-        self._ask_at(self._given)
+        self.base_url = self._given
         raise Refusal(first.status, f"{first.message}; with /v1: {refusal}")
-
-    def _ask_at(self, address: str) -> None:
-        self.base_url = address
-        if self._client is not None:
-            self._client.base_url = address
 
     async def _reply(self, request: dict[str, Any]) -> Any:
         from openai import APIConnectionError, APIError
@@ -170,6 +164,7 @@ class OpenAICompatibleModel:
             key = key_for_header(self._api_key or "none", f"the API key for {self.name}")
             with making_client(self.base_url):
                 self._client = AsyncOpenAI(api_key=key, base_url=self.base_url, max_retries=0, timeout=self._timeout)
+        self._client.base_url = self.base_url
         return self._client
 
 

@@ -63,6 +63,7 @@ class Language:
     start: bytes = b""
     quotes: bool = False
     hashes: bool = False
+    ends: bytes = b""
 
 
 def _all(names: str, namer: NameOf) -> dict[str, NameOf]:
@@ -172,6 +173,7 @@ LANGUAGES: dict[str, Language] = {
         {**_all("class module", nodes.by_name), "assignment": nodes.ruby_class},
         quotes=True,
         hashes=True,
+        ends=b"end",
         keywords=frozenset(["def", "end", "class", "module", "if", "unless", "while", "until", "case", "begin", "do"]),
     ),
     "php": Language(

@@ -1,11 +1,12 @@
 """What errors hide in a source that its grammar cannot parse: one mechanism for all languages.
 
-A grammar that meets something it does not know (syntax newer than itself, a macro, a mistake) may lose everything after it. So a
-source with errors is cut into pieces, at the ends of statements and blocks, and the pieces are parsed apart, in ever smaller
-groups as long as there are errors. A piece that cannot be parsed is tried with its block emptied: if that is a function, the
-error is inside of it and hides no other. If it is none, such as a class, the pieces of its block are parsed under its head. A
-head that is in the way is tried as a class of its name alone, and without the words that are errors. So what a grammar cannot
-read takes away at most the function that it stands in; what stands in none is ``unread``.
+A grammar that meets something it does not know (syntax newer than itself, a macro, a mistake) may lose everything after it. So
+brackets that do not match are mended by the lines that they begin, and the source is cut into pieces, at the ends of statements
+and blocks. They are parsed apart, in ever smaller groups as long as there are errors. A piece that cannot be parsed is tried
+with its block emptied: if that is a function, the error is inside of it and hides no other. If it is none, such as a class, the
+pieces of its block are parsed under its head. A head that is in the way is tried as a class of its name alone, with keywords as
+names, and without the words that are errors. So what a grammar cannot read takes away at most the function that it stands in;
+what stands in none is ``unread``.
 """
 
 from __future__ import annotations
@@ -30,16 +31,20 @@ MENDED = 6
 
 _MARK = re.compile(rb"[(\[{]|[)\]]|\}(?:\s*;|[ \t]*,[ \t]*(?=\n))?|;|\n[ \t\r]*(?=\n)")
 _GOES_ON = re.compile(
-    rb"\s*(?:[.,)\]{=:?&|+*/<>-]|(?:@\w+(?:\([^()]*\))?\s+)*(?:[gs]et)\b(?!\s*\w)|(?:else|catch|finally|while|where)\b)"
-    rb"|[ \t]*[A-Za-z_]\w*[ \t]*[;,=\[]"
+    rb"\s*(?:[.,)\]{=:?&|+*/<>-]|(?:@\w+(?:\([^()]*\))?\s+)*(?:[gs]et)\b(?!\s*\w)"
+    rb"|(?:else|elsif|catch|rescue|finally|ensure|while|when|where)\b)|[ \t]*[A-Za-z_]\w*[ \t]*[;,=\[]"
 )
-"""What goes on with a statement after a block or a blank line."""
+"""What goes on with a statement after a block, or on another line."""
+_LINE = re.compile(rb"^([ \t]*)(\S[^\n]*)\n?", re.MULTILINE)
+_PAIRS = (b"()", b"[]", b"{}")
 _CLASS = re.compile(
     rb"(?<![\w(<,])((?:class|interface|object|struct|enum|trait|namespace|module|extension|protocol|actor|union|record)\s+[A-Za-z_]\w*)"
     rb"\s*(?:\Z|[:@,]|(?:extends|implements|permits|where|with|final|internal|private|protected|public|actual|constructor)\b)"
 )
 """The word and name of a class or the like, before what may follow them in a head."""
-_BRACKETS = re.compile(rb"\([^(){}]*\)|<[^<>(){};]*>")
+_NAME = re.compile(rb"(?<![\w$@])[a-z]+(?=<|\s*[(:,;)=.?\]])|(?<=\.)[a-z]+\b")
+"""What may be a name, by what stands beside it."""
+_NESTED = re.compile(rb"\([^(){}]*\)|<[^<>(){};]*>")
 _COMMENT = rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _STRING = (
     rb"\"{3}(?:\\.|[^\\])*?(?:\"{3}|\Z)|R\"([^()\\\s]{0,16})\(.*?\)\1\"|\br(#+)\".*?\"\2|@\"(?:[^\"]|\"\")*\"|`(?:[^`\\]|\\.)*`"
@@ -49,17 +54,10 @@ _CHARACTER, _QUOTED = rb"'(?:\\[^'\n]*|\\'|[^'\\\n]{1,4})'", rb"'(?:[^'\\\n]|\\.
 
 
 class Text(NamedTuple):
-    """A reading of the source, all of one length, and what parses it."""
+    """A reading of the source, all with the same lines, and what parses it."""
 
     data: bytes
     parse: Callable[[bytes], Any]
-
-
-class _Head(NamedTuple):
-    """What stands around the pieces of a block: the text before and after it."""
-
-    before: bytes
-    after: bytes
 
 
 def blank(text: bytes) -> bytes:
@@ -74,6 +72,17 @@ def masked(data: bytes, *, quotes: bool = False, hashes: bool = False, literals:
     pattern = b"|".join([_COMMENT, _STRING, _QUOTED if quotes else _CHARACTER, *([rb"(?<![\w$])\#[^\n]*"] if hashes else [])])
     blanks: Callable[[re.Match[bytes]], bytes] = lambda match: blank(match[0]) if literals or match[0][:1] in b"/#" else match[0]  # noqa: E731
     return re.sub(pattern, blanks, data, flags=re.DOTALL)
+
+
+def matched(code: bytes) -> bool:
+    """Whether each bracket of a text is closed, and each that closes was opened."""
+    opened: list[bytes] = []
+    for mark in re.findall(rb"[][(){}]", code):
+        if mark in b"([{":
+            opened.append(mark)
+        elif not opened or opened.pop() + mark not in _PAIRS:
+            return False
+    return not opened
 
 
 def faults(tree: Any) -> Iterator[Any]:
@@ -93,24 +102,31 @@ def faults(tree: Any) -> Iterator[Any]:
 class Recovery:
     """The functions of a source, in no order, and the lines of what cannot be read outside them.
 
-    ``texts`` are readings of ``data``, the best first; ``code`` is one of them :func:`masked`; ``walk`` finds the functions
-    of a tree; ``start`` is what every file begins with.
+    ``texts`` are readings of a source, the best first; ``code`` is the last :func:`masked`; ``walk`` finds the functions of a
+    tree; ``keywords`` are those of the grammar; ``start`` is what every file begins with; ``ends`` is the word that ends a block,
+    empty if that is a brace.
     """
 
     def __init__(
-        self, data: bytes, texts: Sequence[Text], code: bytes, walk: Callable[[Any], list[FunctionSpan]], start: bytes = b""
-    ) -> None:
-        self._data, self._texts, self._code, self._walk = data, texts, code, walk
-        self._left = EFFORT * len(data) + 10_000
+        self, texts: Sequence[Text], code: bytes, walk: Callable[[Any], list[FunctionSpan]], keywords: frozenset[bytes],
+        start: bytes = b"", ends: bytes = b"",
+    ) -> None:  # fmt: skip
+        self._texts, self._code, self._walk, self._ends = texts, code, walk, ends
+        self._names = {word: word.swapcase() for word in keywords if word.swapcase() not in code}
+        self._words = {name.decode(): word.decode() for word, name in self._names.items()}
+        self._left = EFFORT * len(code) + 10_000
         self.spans: list[FunctionSpan] = []
         self.unread: list[tuple[int, int]] = []
-        self._block(0, len(code), [_Head(start, b"")])
+        self._block(0, len(code), [(start, b"")])
 
-    def _block(self, start: int, end: int, heads: list[_Head]) -> None:
-        """Read the inside of a block."""
-        self._group(list(_pieces(self._code, self._data, start, end)), heads)
+    def _block(self, start: int, end: int, heads: list[tuple[bytes, bytes]]) -> None:
+        """Read the inside of a block. ``heads``: what stands before and after each block that holds it."""
+        self._group(
+            list(_by_lines(self._code, start, end) if self._ends else _by_marks(self._code, self._texts[-1].data, start, end)),
+            heads,
+        )
 
-    def _group(self, pieces: Sequence[tuple[int, int]], heads: list[_Head]) -> None:
+    def _group(self, pieces: Sequence[tuple[int, int]], heads: list[tuple[bytes, bytes]]) -> None:
         """Read neighbouring pieces under their heads."""
         start, end = (pieces[0][0], pieces[-1][1]) if pieces else (0, 0)
         if not self._texts[0].data[start:end].strip():
@@ -127,51 +143,79 @@ class Recovery:
         else:
             self._piece(start, end, texts, heads)
 
-    def _piece(self, start: int, end: int, texts: Sequence[Text], heads: list[_Head]) -> None:
+    def _piece(self, start: int, end: int, texts: Sequence[Text], heads: list[tuple[bytes, bytes]]) -> None:
         """Read one piece that has errors."""
-        opened, closed = _largest_block(self._code, start, end)
-        for text, whole in _emptied(texts, opened - start, closed - start, heads):
+        opened, closed = _block_by_lines(self._code, start, end) if self._ends else _largest_block(self._code, start, end)
+        first, last = opened - start, closed - start
+        emptied = [Text(text.data[:first] + blank(text.data[first:last]) + text.data[last:], text.parse) for text in texts]
+        for whole, text in self._simpler(emptied, first, heads):
             if self._read(text, whole, start, heads, (opened, closed)):
                 return
-        lines = list(_lines(self._code, start, end))
+        lines = list(_by_lines(self._code, start, end))
         if len(lines) > 1:
             self._group(lines, heads)
-            return
-        if len(heads) > 1 and any(self._read(text, text, start, heads[:-1]) for text in texts):  # the head is in the way
-            return
-        if not self._as_it_stands(start, texts[0], heads) and len(heads) < DEEPEST:
+        elif len(heads) > 1 and any(self._read(text, text, start, heads[:-1]) for text in texts):
+            pass  # the head was in the way
+        elif not self._as_it_stands(start, texts[0], heads) and len(heads) < DEEPEST:
             self._block(opened, closed, heads)
 
-    def _read(self, text: Text, whole: Text, start: int, heads: list[_Head], block: tuple[int, int] = (0, 0)) -> bool:
+    def _simpler(self, texts: Sequence[Text], opened: int, heads: list[tuple[bytes, bytes]]) -> Iterator[tuple[Text, Text]]:
+        """Each piece, and what to try in its place: those whose heads before ``opened`` lack the most last."""
+        yield from zip(texts, texts, strict=True)
+        if data := _only_class(texts[0].data, opened - 1):
+            yield texts[0], Text(data, texts[0].parse)
+        for text in texts:
+            for named in (True, False):
+                mended = self._mended(text, opened, heads, named)
+                yield (mended if named else text), mended
+
+    def _mended(self, text: Text, opened: int, heads: Sequence[tuple[bytes, bytes]], named: bool) -> Text:
+        """A text whose words that are errors, before ``opened`` or without braces, are left out or, if keywords, ``named``."""
+        offset = sum(len(before) + 1 for before, _ in heads)
+        for _ in range(MENDED):
+            source = bytearray(text.data)
+            for node in faults(_parsed(text, heads)):
+                first, last = max(0, node.start_byte - offset), max(0, node.end_byte - offset)
+                if named:
+                    for word in _NAME.finditer(text.data, text.data.rfind(b"\n", 0, first) + 1):
+                        if word.start() <= last:
+                            source[word.start() : word.end()] = self._names.get(word[0], word[0])
+                elif last < opened or not re.search(rb"[{}]", source[first:last]):
+                    source[first:last] = blank(bytes(source[first:last]))
+            if source == text.data:
+                break
+            text = Text(bytes(source), text.parse)
+        return text
+
+    def _read(
+        self, text: Text, whole: Text, start: int, heads: list[tuple[bytes, bytes]], block: tuple[int, int] = (0, 0)
+    ) -> bool:
         """Take the functions of a piece, or of its ``block`` if it is none itself, unless the ``text`` has errors."""
-        self._left -= CALL + len(text.data) + sum(len(head.before) + len(head.after) for head in heads)
+        self._left -= CALL + len(text.data) + sum(len(before) + len(after) for before, after in heads)
         tree = _parsed(text, heads)
         if tree.root_node.has_error:
             return False
-        spans = self._found(tree, text, whole, start, heads)
-        self.spans += spans
-        if not spans and block[0] < block[1] and len(heads) < DEEPEST:
-            around = _Head(text.data[: block[0] - start], text.data[block[1] - start :])
-            self._block(*block, [*heads, around])
-        elif not spans and text.data != whole.data and re.search(rb"[{=]", self._code[start : start + len(text.data)]):
+        before = len(self.spans)
+        if not self._found(tree, text, whole, start, heads) and block[0] < block[1] and len(heads) < DEEPEST:
+            self._block(*block, [*heads, (text.data[: block[0] - start], text.data[block[1] - start :])])
+        none = len(self.spans) == before and text.data != whole.data
+        if none and re.search(rb"[{=]", self._code[start : start + len(text.data)]):
             self._leave(_parsed(whole, heads), start, heads)
         return True
 
-    def _as_it_stands(self, start: int, text: Text, heads: list[_Head]) -> bool:
+    def _as_it_stands(self, start: int, text: Text, heads: list[tuple[bytes, bytes]]) -> bool:
         """Take the functions that the tree of a text with errors has, if it has some."""
         tree = _parsed(text, heads)
-        spans = self._found(tree, text, text, start, heads)
-        self.spans += spans
         self._leave(tree, start, heads)
-        return bool(spans)
+        return bool(self._found(tree, text, text, start, heads))
 
-    def _leave(self, tree: Any, start: int, heads: Sequence[_Head]) -> None:
+    def _leave(self, tree: Any, start: int, heads: Sequence[tuple[bytes, bytes]]) -> None:
         """Keep the lines of what cannot be read."""
         first = self._shift(start, heads) + 1
         self.unread += [(node.start_point[0] + first, node.end_point[0] + first) for node in faults(tree)]
 
-    def _found(self, tree: Any, text: Text, whole: Text, start: int, heads: Sequence[_Head]) -> list[FunctionSpan]:
-        """The functions of a piece. What ``text`` lacks of the ``whole`` above a function belongs to it."""
+    def _found(self, tree: Any, text: Text, whole: Text, start: int, heads: Sequence[tuple[bytes, bytes]]) -> list[FunctionSpan]:
+        """The functions of a piece, which are kept. What ``text`` lacks of the ``whole`` above a function belongs to it."""
         above, shift = self._code.count(b"\n", 0, start), self._shift(start, heads)
         kept, lines = text.data.split(b"\n"), masked(whole.data).split(b"\n")
         found = []
@@ -180,60 +224,35 @@ class Recovery:
             if row >= 0:  # else it is one of what stands around
                 while row and lines[row - 1].strip() and not kept[row - 1].strip():
                     row -= 1
-                found.append(FunctionSpan(row + above + 1, span.end + shift, span.name))
+                name = ".".join(self._words.get(part, part) for part in span.name.split("."))
+                found.append(FunctionSpan(row + above + 1, span.end + shift, name))
+        self.spans += found
         return found
 
-    def _shift(self, start: int, heads: Sequence[_Head]) -> int:
+    def _shift(self, start: int, heads: Sequence[tuple[bytes, bytes]]) -> int:
         """What the lines of a piece's tree lack to those of the source."""
-        return self._code.count(b"\n", 0, start) - sum(head.before.count(b"\n") + 1 for head in heads)
+        return self._code.count(b"\n", 0, start) - sum(before.count(b"\n") + 1 for before, _ in heads)
 
 
-def _parsed(text: Text, heads: Sequence[_Head]) -> Any:
-    before = b"".join(head.before + b"\n" for head in heads)
-    return text.parse(before + text.data + b"".join(b"\n" + head.after for head in reversed(heads)))
-
-
-def _emptied(texts: Sequence[Text], opened: int, closed: int, heads: Sequence[_Head]) -> Iterator[tuple[Text, Text]]:
-    """The readings of a piece with its block emptied, those whose heads lack the most last, each with the whole of it."""
-    emptied = [Text(text.data[:opened] + blank(text.data[opened:closed]) + text.data[closed:], text.parse) for text in texts]
-    if data := emptied[0].data[opened:closed]:  # C's and C++'s f(x) {} is a value, unlike f(x) {;}
-        yield Text(emptied[0].data[:opened] + data.replace(b" ", b";", 1) + emptied[0].data[closed:], texts[0].parse), emptied[0]
-    yield from zip(emptied, emptied, strict=True)
-    if data := _only_class(emptied[0].data, opened - 1):
-        yield Text(data, emptied[0].parse), emptied[0]
-    for text in emptied:
-        yield _mended(text, opened, heads), text
+def _parsed(text: Text, heads: Sequence[tuple[bytes, bytes]]) -> Any:
+    before = b"".join(before + b"\n" for before, _ in heads)
+    return text.parse(before + text.data + b"".join(b"\n" + after for _, after in reversed(heads)))
 
 
 def _only_class(data: bytes, opened: int) -> bytes:
     """A text without all of the head before ``opened`` but the word and name of a class or the like, empty if it has none."""
     head, before = masked(data[: max(opened, 0)]), b""
     while head != before:
-        head, before = _BRACKETS.sub(lambda match: blank(match[0]), head), head
+        head, before = _NESTED.sub(lambda match: blank(match[0]), head), head
     named = _CLASS.search(head)
     return blank(data[: named.start()]) + named[1] + blank(data[named.end(1) : opened]) + data[opened:] if named else b""
 
 
-def _mended(text: Text, opened: int, heads: Sequence[_Head]) -> Text:
-    """A text without the words that are errors in it, before its block at ``opened`` or without braces."""
-    offset = sum(len(head.before) + 1 for head in heads)
-    for _ in range(MENDED):
-        source = bytearray(text.data)
-        for node in faults(_parsed(text, heads)):
-            first, last = max(0, node.start_byte - offset), max(0, node.end_byte - offset)
-            if last < opened or not re.search(rb"[{}]", source[first:last]):
-                source[first:last] = blank(bytes(source[first:last]))
-        if source == text.data:
-            break
-        text = Text(bytes(source), text.parse)
-    return text
-
-
-def _pieces(code: bytes, data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _by_marks(code: bytes, data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Where statements and definitions begin and end: at a semicolon, a block's end or a blank line outside brackets.
 
     A comma after a block ends one, too, as in an object, unless the block is a value: ``Store() : name{1}, size{2} {}``. A line
-    that is blank in ``code`` alone, such as a comment, goes on with what stands below.
+    that is blank in ``code`` alone, such as one of a text, goes on with what stands below.
     """
     depth, value = 0, False
     for mark in _MARK.finditer(code, start, end):
@@ -254,18 +273,20 @@ def _pieces(code: bytes, data: bytes, start: int, end: int) -> Iterator[tuple[in
         yield start, end
 
 
-def _lines(code: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Parts of a piece that begin with a line as far to the left as its first; annotations belong to what follows."""
-    depth, margin, marked = 0, None, True
-    for line in re.compile(rb"^([ \t]*)(\S?)[^\n]*\n?", re.MULTILINE).finditer(code, start, end):
-        if line[2] and margin is None:
-            margin = line[1]
-        if line[2] and not depth and line[1] == margin and not _GOES_ON.match(line[0]):
-            if not marked:
+def _by_lines(code: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Parts that begin with a line as far to the left as the first. Annotations belong to what follows, and the line that closes
+    a block to what it closes."""
+    margin, complete, marked = None, False, True
+    for line in _LINE.finditer(code, start, end):
+        indent, text = _indent(line), line[2].rstrip()
+        margin = indent if margin is None else margin
+        if indent <= margin:
+            closes = re.match(rb"[)\]}]|end\b", text)
+            if not marked and (complete if closes else not _GOES_ON.match(text)):
                 yield start, line.start()
                 start = line.start()
-            marked = line[2] in b"@[#" or line[0].lstrip().startswith(b"template")
-        depth += len(re.findall(rb"[(\[{]", line[0])) - len(re.findall(rb"[)\]}]", line[0]))
+            complete = bool(closes) and text[-1:] not in b"([{"
+            marked = text[:1] in b"@[#" or text.startswith(b"template")
     yield start, end
 
 
@@ -281,3 +302,48 @@ def _largest_block(code: bytes, start: int, end: int) -> tuple[int, int]:
         elif opened:
             opened.pop()
     return best
+
+
+def _block_by_lines(code: bytes, start: int, end: int) -> tuple[int, int]:
+    """What stands between the first line and the last ``end`` that begins one, empty at ``start`` if there is none."""
+    block = re.compile(rb"\s*[^\n]*\n(?P<inside>.*\n|)[ \t]*end\b", re.DOTALL).match(code, start, end)
+    return block.span("inside") if block else (start, start)
+
+
+def repaired(data: bytes, code: bytes) -> tuple[bytes, list[int]]:
+    """A source whose brackets match, by the lines that they begin, and the lines of those that it lacked or had in addition."""
+    opened: list[tuple[int, bytes, set[int]]] = []
+    changes: list[tuple[int, int, bytes]] = []
+    statement, last = 0, b";"
+    for line in _LINE.finditer(code):
+        indent = _indent(line)
+        statement, last = (indent if last in b";{}" else statement), line[2].rstrip()[-1:]
+        for mark in re.compile(rb"[][(){}]").finditer(code, *line.span(2)):
+            if mark[0] in b"([{":
+                opened.append((mark.start(), mark[0], {indent, statement}))
+                continue
+            first, place = mark.start() == line.start(2), len(opened) - 1
+            while place >= 0 and not (opened[place][1] + mark[0] in _PAIRS and (not first or indent in opened[place][2])):
+                place = -1 if opened[place][1] == b"{" and (mark[0] != b"}" or not first) else place - 1
+            changes += [(*mark.span(), b" ")] if place < 0 else [_closed(code, *one) for one in opened[place + 1 :]]
+            opened = opened if place < 0 else opened[:place]
+    changes = sorted(changes + [_closed(code, *one) for one in opened[:DEEPEST]])
+    parts, begin = [], 0
+    for first, after, text in changes:
+        parts += [data[begin:first], text]
+        begin = after
+    return b"".join([*parts, data[begin:]]), [data.count(b"\n", 0, first) + 1 for first, _, _ in changes]
+
+
+def _closed(code: bytes, position: int, mark: bytes, indents: set[int]) -> tuple[int, int, bytes]:
+    """What to put in which place for a bracket that nothing closes: a block whose lines are indented ends with them."""
+    last = 0
+    for line in _LINE.finditer(code, code.find(b"\n", position) + 1 or len(code)):
+        if _indent(line) <= min(indents):
+            break
+        last = line.end(2)
+    return (last, last, b"}") if last and mark == b"{" else (position, position + 1, b" ")
+
+
+def _indent(line: re.Match[bytes]) -> int:
+    return len(line[1].expandtabs(8))

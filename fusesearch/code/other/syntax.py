@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from fusesearch.code.other.languages import LANGUAGES, Language
 from fusesearch.code.other.nodes import bare, bound_name, by_name, text_of
-from fusesearch.code.other.readings import named_by_macros, other_branches, readings
-from fusesearch.code.other.recovery import Recovery, Text, blank, masked
+from fusesearch.code.other.readings import BRANCHES, named_by_macros, readings
+from fusesearch.code.other.recovery import Recovery, Text, blank, masked, matched, repaired
 from fusesearch.code.spans import FunctionSpan
 
 _NESTED = frozenset({"object", "class"})
@@ -63,21 +63,36 @@ def recovered(data: bytes, language: str) -> tuple[list[FunctionSpan], list[tupl
     row = LANGUAGES[language]
     data = masked(data, quotes=row.quotes, hashes=row.hashes, literals=False)
     sources = readings(data, language)
-    texts = [Text(source, _parser(language).parse) for source in sources]
-    if row.instead:
-        texts.append(Text(sources[0], _parser(row.instead).parse))
-    code = masked(sources[-1], quotes=row.quotes, hashes=row.hashes)
-    found = Recovery(data, texts, code, lambda tree: spans_in_tree(tree, language, broken=True), row.start)
-    spans = found.spans
+    spans, unread, code = _read(sources, language)
+    if not matched(code):
+        repairs = [repaired(source, code) for source in sources]
+        others, still, _ = _read([source for source, _ in repairs], language)
+        if len(others) >= len(spans):
+            spans, unread = others, still + [(line, line) for line in repairs[0][1]]
     kept = code.split(b"\n")
-    for other in other_branches(data, language):
+    for branch in range(1, BRANCHES):
+        other = readings(data, language, branch)[0]
+        if other == readings(data, language, branch - 1)[0]:
+            break
         for span in spans_in_tree(_parser(language).parse(other), language):
             met = [one for one in spans if span.start <= one.end and one.start <= span.end]
             if not met and not kept[span.start - 1].strip():
                 spans.append(span)
             elif len(met) == 1 and met[0].end < span.end and (met[0].start, met[0].name) == (span.start, span.name):
                 spans[spans.index(met[0])] = span  # whose last brace is in another branch
-    return spans, found.unread
+    return spans, unread
+
+
+def _read(sources: list[bytes], language: str) -> tuple[list[FunctionSpan], list[tuple[int, int]], bytes]:
+    """What readings of a source hide, and the last of them without comments and texts."""
+    row = LANGUAGES[language]
+    texts = [Text(source, _parser(language).parse) for source in sources]
+    texts += [Text(sources[0], _parser(row.instead).parse)] if row.instead else []
+    code = masked(sources[-1], quotes=row.quotes, hashes=row.hashes)
+    found = Recovery(
+        texts, code, lambda tree: spans_in_tree(tree, language, broken=True), _keywords(language), row.start, row.ends
+    )
+    return found.spans, found.unread, code
 
 
 def spans_in_tree(tree: Any, language: str, *, broken: bool = False) -> list[FunctionSpan]:
@@ -229,3 +244,13 @@ def _parser(language: str) -> Any:
 
     row = LANGUAGES[language]
     return Parser(Grammar(getattr(import_module(row.module), row.entry)()))
+
+
+@cache
+def _keywords(language: str) -> frozenset[bytes]:
+    """The words that are tokens of their own in a grammar."""
+    grammar = _parser(language).language
+    words = (
+        grammar.node_kind_for_id(kind) or "" for kind in range(grammar.node_kind_count) if not grammar.node_kind_is_named(kind)
+    )
+    return frozenset(word.encode() for word in words if re.fullmatch("[a-z]{2,}", word))

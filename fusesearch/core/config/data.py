@@ -37,7 +37,6 @@ class GitHubSource(Section):
         {}, description="values of Criteria, such as min_stars; they go over those of the preset"
     )
     exclude: list[str] = Field(default_factory=list, description="owner/name to exclude, besides the benchmarks' repositories")
-    comments: bool = Field(False, description="add the comments made before the first commit to the text of the issue")
 
 
 class GitSource(Section):
@@ -47,8 +46,6 @@ class GitSource(Section):
     issues: list[Path] = Field(
         default_factory=list, description="JSONL dumps of issues: number, title, body, and repo if there are several clones"
     )
-    notes_ref: str | None = Field(None, description="git notes with the issue of a commit, such as refs/notes/issues")
-    weak: bool = Field(False, description="use commit messages for missing issues; marked in the provenance")
 
 
 class BenchmarkSource(Section):

@@ -1,14 +1,11 @@
 """The source ``git``: pairs from local clones, for teams whose code must not leave the machine.
 
 A pair is a commit on the first-parent history of a branch that closes an issue: a squash, a rebased commit or a merge. Its
-message, or that of a merged commit, names the issue; the text comes from a JSONL dump or from ``git notes``. With
-``mine.git.weak``, the commit message can replace a missing issue; such rows are marked, since that text was written after the
-fix.
+message, or that of a merged commit, names the issue; the text comes from a JSONL dump.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -32,20 +29,19 @@ from fusesearch.search.git import Git
 
 DROPS = {
     "no_issue": "its message closes no issue",
-    "issue_unknown": "the issue it closes is neither in a dump nor in a note",
+    "issue_unknown": "the issue it closes is in no dump",
     "issue_younger": "the issue was opened after the commit",
     "no_change": "it changes no file",
     "large_patch": f"its diff is longer than {history.MAX_PATCH_BYTES:,} bytes",
 }
 """Why a commit does not become a raw pair."""
 
-_TRAILER = re.compile(r"^[A-Z][\w-]*-by: .*$|^Change-Id: .*$|^See merge request .*$", re.MULTILINE)
 AT_ONCE = 200
 
 
 @dataclass(frozen=True)
 class LocalIssue:
-    """An issue from a dump or a note; comments are (time, text)."""
+    """An issue from a dump; comments are (time, text)."""
 
     title: str
     body: str
@@ -66,7 +62,6 @@ class _Found:
     started: datetime
     numbers: list[int]
     texts: list[LocalIssue]
-    kind: str
 
 
 @dataclass
@@ -113,34 +108,26 @@ class LocalGit:
         tip = history.resolve(git_dir, ["HEAD"]).get("HEAD")
         if tip is None:
             raise RepositoryError(f"{git_dir} has no commit checked out")
-        notes = history.notes(git_dir, self.config.notes_ref) if self.config.notes_ref else {}
         since = [f"--since={self.since.isoformat()}T00:00:00Z"] if self.since else []
         line = [commit for commit in history.log(git_dir, "--first-parent", *since, tip, "--") if commit.parents]
-        wanted = [found for commit in line if (found := self._look(repo, git_dir, commit, issues, notes))]
+        wanted = [found for commit in line if (found := self._look(repo, git_dir, commit, issues))]
         rows: list[Instance] = []
         for start in range(0, len(wanted), AT_ONCE):
             rows += self._pairs(repo, git_dir, wanted[start : start + AT_ONCE])
         return rows
 
-    def _look(
-        self, repo: str, git_dir: Path, commit: Commit, issues: dict[int, LocalIssue], notes: dict[str, str]
-    ) -> _Found | None:
+    def _look(self, repo: str, git_dir: Path, commit: Commit, issues: dict[int, LocalIssue]) -> _Found | None:
         merged = history.log(git_dir, *commit.parents[1:], f"^{commit.parents[0]}", "--") if len(commit.parents) > 1 else []
         started = min([commit.authored, *(inner.authored for inner in merged)])
         messages = [commit.message, *(inner.message for inner in merged)]
         own = pull_number(commit.message.partition("\n")[0])
         numbers = list(dict.fromkeys(n for text in messages for n in closing_links(text, repo) if n != own))
-        texts = [issues[number] for number in numbers if number in issues]
-        note = [parse_note(notes[commit.id])] if commit.id in notes else []
-        kind = "note" if note else "issue"
-        texts = note or [text for text in texts if text.created is None or text.created <= commit.committed]
-        if not texts and self.config.weak:
-            texts, kind = [_message(commit, merged)], "commit message"
+        known = [issues[number] for number in numbers if number in issues]
+        texts = [text for text in known if text.created is None or text.created <= commit.committed]
         if not texts:
-            known = any(number in issues for number in numbers)
             self._drops["issue_younger" if known else "issue_unknown" if numbers else "no_issue"] += 1
             return None
-        return _Found(commit, started, numbers, texts, kind)
+        return _Found(commit, started, numbers, texts)
 
     def _pairs(self, repo: str, git_dir: Path, wanted: list[_Found]) -> Iterator[Instance]:
         pairs = [(found.commit.parents[0], found.commit.id) for found in wanted]
@@ -188,18 +175,6 @@ def read_dumps(paths: Iterable[Path], repos: set[str]) -> dict[str, dict[int, Lo
     return found
 
 
-def parse_note(text: str) -> LocalIssue:
-    """The issue of a note: JSON as in a dump, else a title in the first line and a body below."""
-    try:
-        row = json.loads(text)
-    except ValueError:
-        row = None
-    if isinstance(row, dict):
-        return _issue(row)
-    title, _, body = text.strip().partition("\n")
-    return LocalIssue(title.strip(), body.strip())
-
-
 def _issue(row: dict[str, Any]) -> LocalIssue:
     comments = row.get("comments") if isinstance(row.get("comments"), list) else []
     return LocalIssue(
@@ -210,19 +185,12 @@ def _issue(row: dict[str, Any]) -> LocalIssue:
     )
 
 
-def _message(commit: Commit, merged: list[Commit]) -> LocalIssue:
-    """The commit message as a weak issue; of a merge with git's default message, those of the merged commits."""
-    texts = [commit.message] if not merged or not commit.message.startswith("Merge ") else [inner.message for inner in merged]
-    title, _, body = _TRAILER.sub("", "\n\n".join(texts)).strip().partition("\n")
-    return LocalIssue(title.strip(), body.strip())
-
-
 def _instance(repo: str, found: _Found, patches: tuple[str, str]) -> Instance:
     commit = found.commit
     comments = [text for issue in found.texts for when, text in issue.comments if when is not None and when < found.started]
     number = pull_number(commit.message.partition("\n")[0])
     provenance = {
-        "source": "git", "issues": found.numbers, "text": found.kind, "weak": found.kind == "commit message", "pull": number,
+        "source": "git", "issues": found.numbers, "text": "issue", "pull": number,
         "merge_commit": commit.id, "merged_as": "merge" if len(commit.parents) > 1 else "squash",
         "merged_at": commit.committed.isoformat(), "author": commit.author, "bot": "[bot]" in commit.author,
     }  # fmt: skip

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -141,28 +141,6 @@ def log(git_dir: Path, *arguments: str, sent: str = "") -> list[Commit]:
     output = _run(git_dir, "log", "--no-show-signature", "--no-notes", "-z", form, *arguments, sent=sent)
     entries = output.decode("utf-8", "replace").split("\0\x01")
     return [_commit(entry.lstrip("\0")) for entry in entries if entry.strip("\0\n")]
-
-
-def merge_base(git_dir: Path, one: str, other: str) -> str | None:
-    """The common ancestor of two commits, or None."""
-    if not (ID.fullmatch(one) and ID.fullmatch(other)):
-        return None
-    try:
-        return _run(git_dir, "merge-base", one, other).decode().strip() or None
-    except RepositoryError:
-        return None
-
-
-def notes(git_dir: Path, ref: str) -> dict[str, str]:
-    """Notes by commit, without those over 2 MB."""
-    if not re.fullmatch(r"refs/notes/[\w./-]+", ref, re.ASCII) or ".." in ref:
-        raise RepositoryError(f"{ref[:100]!r} is not a ref of notes: write refs/notes/NAME")
-    listed = _run(git_dir, "notes", f"--ref={ref}", "list").decode("ascii").split()
-    found = {}
-    for blob, commit in zip(listed[0::2], listed[1::2], strict=True):
-        with suppress(DataError):  # over the limit
-            found[commit] = _run(git_dir, "cat-file", "blob", blob, limit=2_000_000).decode("utf-8", "replace")
-    return found
 
 
 def _trees(git_dir: Path, pairs: Sequence[Pair]) -> dict[Pair, tuple[str, str]]:

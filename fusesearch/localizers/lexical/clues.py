@@ -37,11 +37,6 @@ class Frame:
     name: str | None
 
 
-def subwords(text: str) -> list[str]:
-    """Lower-case parts of identifiers and words: ``getHTTPName_x`` gives get, http, name, x."""
-    return [part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text)]
-
-
 def stem(word: str) -> str:
     """A word without the most frequent English endings, as a prefix to search for."""
     if "-" in word or len(word) < 5:

@@ -28,6 +28,10 @@ INNERMOST = 3.0
 """What the innermost frame of a trace adds to the score of its file and function outside Python. The trees learned from traces of
 Python alone, where they say it better; elsewhere, words of an error outweighed where it was raised."""
 
+DOTTED = 1.5
+"""What the one module gains that the issue names before a name which it defines, as in ``pkg.part.name``: no tree splits by that.
+The file was right in 9 of 11 texts of issues, 4 of them of repositories that nothing learned from."""
+
 COPY = 5.0
 """What a file loses that a program wrote (:mod:`fusesearch.localizers.ranker.copies`) and that the issue does not name by its
 path: its source is elsewhere. Of those that their path tells, no patch of 1,285 real issues and of 363 fixes in public
@@ -40,7 +44,8 @@ that nothing learned from, 48 of 60 and 5 of 9 were right, and one of the nine f
 WEAK = 0.1  # the least probability of the function that a file's entry names
 
 
-EXACT = ("path_named", "module", "frame", "literal", "defines_frame", *(f"defines_{kind}" for kind in NAMED if kind != "plain"))
+_DEFINES = tuple(f"defines_{kind}" for kind in NAMED if kind != "plain")
+EXACT = ("path_named", "module_share", "frame", "literal", "defines_frame", *_DEFINES)
 """Columns of a file that the issue names: by a path, module, frame, literal or definition."""
 
 CHANCE = ("phrase", "defines_plain")
@@ -173,8 +178,11 @@ def _unnamed(candidates: Candidates) -> set[str]:
 
 
 def _score(found: Candidate, model: Model, copies: Container[str]) -> float:
+    get = found.columns.get
     score = model.score(found.row(model.columns)) - (COPY if found.path in copies else 0.0)
-    return score if is_python(found.path) else score + INNERMOST * found.columns.get("frame_last", 0.0)
+    if get("module_share", 0.0) == 1 and get("defines_dotted", 0.0) > 0:
+        score += DOTTED
+    return score if is_python(found.path) else score + INNERMOST * get("frame_last", 0.0)
 
 
 def _ranked(candidates: Sequence[Candidate], model: Model, score: Callable[[Candidate], float], least: int = 0) -> list[Ranked]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from fusesearch.core.errors import OutsideRootError, ToolError
 from fusesearch.core.stopping import check
+from fusesearch.localizers.ranker.facts import IDENTIFIER, words_of
 from fusesearch.localizers.ranker.workers import Source, analysed
 from fusesearch.search.git import tracked_files
 from fusesearch.search.repository import Repository, clean_name
@@ -29,18 +30,21 @@ WAIT_SECONDS = 30.0
 _KEPT_SECONDS = 1.0  # what a process that is killed loses
 _RACY_SECONDS = 2.0
 _FOLDERS = 3
+_TEXT_CHARS = 20_000
 
 
 class Progress:
     """How far an index is, for one who waits at most ``patience`` seconds for it, and what an answer from it lacks.
 
-    ``told`` hears the files done so far and the number of those to do, which other threads find in ``done`` and ``total``. Of
-    the ``files`` of an open index, ``missing`` are those that are not in it yet. ``no_history`` says why earlier commits do not
-    count, empty if they do or if there are none. ``outside`` are files that the issue names and a sparse checkout leaves out.
+    Files whose paths share words with ``text`` come first. ``told`` hears the files done so far and the number of those to do,
+    which other threads find in ``done`` and ``total``. Of the ``files`` of an open index, ``missing`` are those that are not in
+    it yet. ``no_history`` says why earlier commits do not count, empty if they do or if there are none. ``outside`` are files
+    that the issue names and a sparse checkout leaves out.
     """
 
-    def __init__(self, told: Callable[[int, int], None] | None = None, patience: float = math.inf) -> None:
+    def __init__(self, told: Callable[[int, int], None] | None = None, patience: float = math.inf, text: str = "") -> None:
         self.patience = patience
+        self.words = stems(text[:_TEXT_CHARS])
         self.done = self.total = self.files = 0
         self.missing: list[str] = []
         self.no_history = ""
@@ -197,6 +201,11 @@ def bytes_of(repository: Repository, path: str) -> bytes | None:
 def digest_of(path: str, data: bytes) -> bytes:
     """What facts are kept under: the same for each copy of a content, on any branch and in any work tree."""
     return hashlib.blake2b(data, digest_size=16, person=kind_of(path)[:16].encode("utf-8")[:16]).digest()
+
+
+def stems(text: str) -> set[str]:
+    """The stems of the words of a text or a path."""
+    return {word for name in IDENTIFIER.findall(text) for word in words_of(name)}
 
 
 def kind_of(path: str) -> str:

@@ -25,6 +25,11 @@ MAX_CALLEES = 6
 
 BY_CHANCE = 0.3
 """What a definition counts whose name is a word of running text."""
+_PRIOR = {
+    "path_title": 0.3, "stem_title": 0.2, "defines_unique": 0.4, "frame": 0.5, "path_named": 0.6, "module_share": 0.1,
+    "scope": 0.2, "frame_callee": 0.2, "phrase": 0.2,
+}  # fmt: skip
+"""Weights, set by hand, of the sum that chooses candidates; those of words and of the history are with it."""
 
 
 class WholeTree:
@@ -77,22 +82,11 @@ class WholeTree:
         return Candidate(path, None, columns, self.reasons[file])
 
     def _prior(self, file: int) -> float:
-        value = {name: column.get(file, 0.0) for name, column in self.columns.items()}
-        scores = self.matches.scores
-        return (
-            scores["all"][file] / self._tops["all"]
-            + 0.2 * scores["title"][file] / self._tops["title"]
-            + 0.3 * value.get("path_title", 0.0)
-            + 0.2 * value.get("stem_title", 0.0)
-            + 0.4 * value.get("defines_unique", 0.0)
-            + 0.5 * value.get("frame", 0.0)
-            + 0.6 * value.get("path_named", 0.0)
-            + 0.1 * value.get("module_share", 0.0)
-            + 0.2 * value.get("scope", 0.0)
-            + 0.2 * value.get("frame_callee", 0.0)
-            + 0.2 * value.get("phrase", 0.0)
-            + 0.2 * (self.history.words.get(self.matches.paths[file], 0.0) if self.history else 0.0)
-        )
+        """The sum set by hand, which chooses candidates; the trees see it, too."""
+        everything, title = (self.matches.scores[name][file] / self._tops[name] for name in ("all", "title"))
+        words = self.history.words.get(self.matches.paths[file], 0.0) if self.history else 0.0
+        named = sum(weight * self.columns[name].get(file, 0.0) for name, weight in _PRIOR.items())
+        return everything + 0.2 * title + named + 0.2 * words
 
     def _put(self, column: str, file: int, value: float) -> None:
         found = self.columns[column]
@@ -132,7 +126,6 @@ class WholeTree:
         for dotted in evidence.modules:
             length, files = matches.resolve.modules(dotted)
             for file in files:
-                self._put("module", file, length)
                 self._put("module_share", file, 1 / len(files))
                 if length > 1:
                     self.reasons[file].append(Reason(1.5 / len(files), "module", dotted))

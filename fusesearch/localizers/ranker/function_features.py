@@ -16,6 +16,11 @@ from fusesearch.localizers.ranker.reasons import Reason
 
 MAX_CALLERS = 6
 """Named functions whose calls are followed."""
+_PRIOR = {
+    "all": 1.0, "title": 0.2, "name_title": 0.5, "named_unique": 0.3, "owner_fits": 0.3, "frame": 0.5, "line": 0.8,
+    "class_named": 0.2, "phrase": 0.2, "called_by_named": 0.15, "frame_callee": 0.2,
+}  # fmt: skip
+"""Weights, set by hand, of the sum that chooses candidates."""
 
 
 def functions_of(matches: Matches, index: Index, files: dict[int, Candidate]) -> list[Candidate]:
@@ -58,7 +63,8 @@ def functions_of(matches: Matches, index: Index, files: dict[int, Candidate]) ->
     for candidate in found:
         columns, lines = candidate.columns, candidate.lines.end - candidate.lines.start + 1
         columns["lines"] = math.log(max(1, lines))
-        columns["prior"] = _function_prior(columns)
+        named = max(columns.get(name, 0.0) for name in ("named_title", "named_outer", "named_inline"))
+        columns["prior"] = 0.5 * named + sum(weight * columns.get(name, 0.0) for name, weight in _PRIOR.items())
     return [candidate for candidate in found if not _is_unit_test(candidate)]
 
 
@@ -177,23 +183,3 @@ def _add_callees(matches: Matches, index: Index, found: list[Candidate]) -> None
         if hit := called.get(candidate.lines.name.rpartition(".")[2]):
             candidate.columns["called_by_named"] = hit[0]
             candidate.reasons.append(Reason(hit[0], "caller", hit[1]))
-
-
-def _function_prior(columns: dict[str, float]) -> float:
-    def get(name: str) -> float:
-        return columns.get(name, 0.0)
-
-    return (
-        get("all")
-        + 0.2 * get("title")
-        + 0.5 * get("name_title")
-        + 0.5 * max(get("named_title"), get("named_outer"), get("named_inline"))
-        + 0.3 * get("named_unique")
-        + 0.3 * get("owner_fits")
-        + 0.5 * get("frame")
-        + 0.8 * get("line")
-        + 0.2 * get("class_named")
-        + 0.2 * get("phrase")
-        + 0.15 * get("called_by_named")
-        + 0.2 * get("frame_callee")
-    )

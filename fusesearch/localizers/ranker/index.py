@@ -39,6 +39,7 @@ from fusesearch.localizers.ranker.building import (
     Progress,
     bytes_of,
     kind_of,
+    stems,
 )
 from fusesearch.localizers.ranker.facts import Facts, analyse, read
 from fusesearch.localizers.ranker.paths import is_candidate
@@ -158,7 +159,7 @@ class Index:
             digests = {path: known[key] for path, (key, _, _) in files.items() if key in known}
             have = self._having(digests)
             todo = [path for path, found in files.items() if digests.get(path) not in have and found[2] <= MAX_FILE_BYTES]
-            todo.sort(key=lambda path: (not self.repository.allowed(path), is_foreign(path)))  # what counts most first
+            todo.sort(key=self._rank)
             if not todo or (busy and building and building.runs):
                 break
             building = Building(self.repository, self._file, {path: files[path] for path in todo}, today)
@@ -184,6 +185,11 @@ class Index:
             return digests
         self.progress.missing = [path for path in todo if digests.get(path) not in have]
         return {path: digest for path, digest in digests.items() if digest in have}
+
+    def _rank(self, path: str) -> tuple[bool, bool, int]:
+        """What counts most is read first: whoever leaves early has it."""
+        shared = len(self.progress.words & stems(path)) if self.progress.words else 0
+        return not self.repository.allowed(path), is_foreign(path), -shared
 
     def _having(self, digests: dict[str, bytes]) -> dict[bytes, int]:
         """Those that have facts, with the day of their last use."""

@@ -53,13 +53,6 @@ _ASIDE = re.compile(
     r"(?:^|/)(examples?|samples?|demos?|docs?|bench(?:mark)?s?|legacy|compat|deprecated|internal|fixtures?|mocks?|testing)/|(test)",
     re.IGNORECASE,
 )
-_QUIET = SHORT_WORDS | word_set(
-    "about after all also any anything are be been before being between can class classes code could did does done during each"
-    " every explain file files find from function functions had has have having help how into list may might must nor onto over"
-    " per please search shall should show some something such than that their them then there these they this those through under"
-    " use used user uses using via was were what when where which while who why with without work working works would"
-)
-"""Words that say nothing of a place, unless there are no others."""
 _TOLD = word_set(
     "not never cannot cant dont doesnt didnt isnt wont arent wasnt is are was were has have had does did should i my me we fail"
     " fails failed failing broken breaks crash crashes crashed wrong wrongly incorrect incorrectly bug bugs unexpected"
@@ -82,18 +75,22 @@ def is_search(text: str) -> bool:
     return _QUESTION.match(text) is not None or (len(words) <= MAX_PHRASE and not told)
 
 
-def words_in_search(text: str) -> dict[str, frozenset[str]]:
-    """The words that count, in order, with their forms; of an identifier the whole, too. If none would be left, all words."""
+def words_in_search(text: str, called: frozenset[str]) -> dict[str, frozenset[str]]:
+    """The words that count, in order, with their forms; of an identifier the whole, too.
+
+    Words that most texts have count only if a file is called so, which ``called`` tells, or as the only one.
+    """
     written = IDENTIFIER.findall(text[:MAX_CHARS])
-    chosen = [word for word in written if len(word) > 1 and word.lower() not in _QUIET] or written
     found: dict[str, frozenset[str]] = {}
-    for word in chosen:
+    for word in written:
         parts = parts_of(word)
         if len(parts) > 1:
             whole = word.lower().strip("_")
             found[whole] = frozenset([whole])
-        kept = parts if len(chosen) == 1 else [part for part in parts if len(part) > 1 and part not in _QUIET]
-        found |= {part: forms_of(part) for part in kept}
+        for part in parts:
+            short, named = len(part) < 2 or part in SHORT_WORDS, not called.isdisjoint(forms_of(part))
+            if len(written) == 1 or not (short or (part in STOPWORDS and not named)):
+                found[part] = forms_of(part)
     return found
 
 
@@ -139,31 +136,28 @@ def search_in(text: str, index: Index, ranking: Ranking, top: int | None = None)
 class Search:
     """The scores of the files of an index for the words of a text, and the places in them.
 
-    ``usable``: a word says something. One that most texts have does so only where a file is called so; in a text that reads as an
-    issue, every word.
+    ``usable``: the tree has a word; of a text that reads as an issue, a file is called so.
     """
 
     def __init__(self, text: str, index: Index, ranking: Ranking) -> None:
         self._index = index
-        self._words = words_in_search(text)
+        self._names = {path: [_forms(part) for part in _named(path)] for path in index.paths}  # folders, then the file
+        called = frozenset[str]().union(*(part for names in self._names.values() for part in names[-1]))
+        self._words = words_in_search(text, called)
         self._forms = frozenset[str]().union(*self._words.values())
-        self._written = {word.lower() for word in IDENTIFIER.findall(text)} - _QUIET
         self._odds = {one.candidate.path: _log_odds(one.probability) for one in ranking.files}
         self._numbers = [[term(form) for form in forms] for forms in self._words.values()]
-        self._names = {path: [_forms(part) for part in _named(path)] for path in index.paths}  # folders, then the file
         self._counts: dict[str, list[int]] = {}
         self._lengths: dict[str, int] = {}
         for path, facts in index.facts(index.paths):
             self._counts[path] = [_times(facts, numbers) for numbers in self._numbers]
             self._lengths[path] = facts.code + facts.text
-        called = frozenset[str]().union(*(part for names in self._names.values() for part in names[-1]))
-        common = STOPWORDS | _QUIET if is_search(text) else self._words.keys()
-        total, self._worth, self.usable = len(index.paths), dict[str, float](), False
+        total, asks, self._worth, self.usable = len(index.paths), is_search(text), dict[str, float](), False
         for place, (word, forms) in enumerate(self._words.items()):
             having = sum(row[place] > 0 for row in self._counts.values())
             named = not called.isdisjoint(forms)
             self._worth[word] = math.log(1 + (total - having + 0.5) / (having + 0.5)) if having or named else 0.0
-            self.usable |= named or (having > 0 and word not in common)
+            self.usable |= named or (asks and having > 0)
         self._total = sum(self._worth.values()) or 1.0
 
     def best(self, top: int) -> list[str]:
@@ -209,7 +203,7 @@ class Search:
         by_class, by_function = (
             max((math.prod(self._shares(_forms(name))) for name in names), default=0.0) for names in (classes, functions)
         )
-        whole = any(name.lower() in self._written for name in classes)
+        whole = any(name.lower() in self._words for name in classes)
         return WEIGHTS["class"] * by_class + WEIGHTS["function"] * by_function + WEIGHTS["whole"] * whole
 
     def _shares(self, name: Sequence[frozenset[str]]) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from fusesearch.agents.prompts import render, render_issue, render_system
+from fusesearch.agents.prompts import render, render_issue
 from fusesearch.agents.recording import Instructions
 from fusesearch.agents.specs import EpisodeSpec
 from fusesearch.code.functions import parse
@@ -193,16 +193,12 @@ def _import_lines(found: Outline) -> Iterator[int]:
 
 
 def _open(repository: Repository, agent: Agent, limits: Tools) -> SearchTools:
-    if agent.prompt == "nano":
-        return SearchTools(repository, limits)
     return SearchTools(repository, limits, ending=render(__package__, "answer", most=ANSWERS))
 
 
 def _instruct(agent: Agent, problem_statement: str, guidance: int | None) -> Instructions:
     """Guidance on parallel calls does not apply: each turn runs one call."""
     issue = render_issue(agent, problem_statement)
-    if agent.prompt == "nano":
-        return Instructions(render_system(agent), issue, [])
     return Instructions(render(__package__, "system", calls=max(agent.max_turns - LAST_TURNS, 0)), issue, schemas())
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.fakes.git import git
 from tests.fakes.github_server.world import Node, Repository, World
 
-GONE = "f" * 39
+GONE = "f" * 40
 
 
 def write_world(world: World, root: Path) -> None:
@@ -28,7 +28,7 @@ def write_repository(repository: Repository, root: Path) -> None:
         for option in ("allowFilter", "allowAnySHA1InWant"):
             git(git_dir, "config", f"uploadpack.{option}", "true")
         repository.tip = stream.commit("refs/heads/main", "first", repository.now, repository.files)
-    fresh = [pull for pull in repository.pulls.values() if "baseRefOid" not in pull]
+    fresh = [pull for pull in repository.pulls.values() if "mergeCommit" not in pull]
     for pull in fresh:
         _add(stream, repository, pull)
     command = ["git", "fast-import", "--quiet", "--force", "--export-marks=marks"]
@@ -36,7 +36,7 @@ def write_repository(repository: Repository, root: Path) -> None:
     ids: dict[str | int, str] = {int(mark[1:]): oid for mark, oid in map(str.split, (git_dir / "marks").read_text().splitlines())}
     repository.tip = ids.get(repository.tip, str(repository.tip))
     for node in [*fresh, *(row["commit"] for pull in fresh for row in pull["commits"])]:
-        node |= {key: ids.get(node[key], node[key]) for key in node.keys() & {"baseRefOid", "headRefOid", "oid", "merge"}}
+        node |= {key: ids.get(node[key], node[key]) for key in node.keys() & {"oid", "merge"}}
     for pull in fresh:
         pull["mergeCommit"] = {"oid": pull.pop("merge")} if pull["kind"] != "no merge commit" else None
 
@@ -51,10 +51,8 @@ def _add(stream: _Stream, repository: Repository, pull: Node) -> None:
         head = commit["oid"] = stream.commit(ref, commit["message"], commit["authoredDate"], commit["tree"], head)
     changed = {path: text for commit in commits for path, text in commit["tree"].items()}
     pull["files"] = _listed(files, changed)
-    pull |= {"changedFiles": len(pull["files"]), "baseRefOid": base, "headRefOid": head, "merge": GONE + "0"}
-    if kind == "commit gone":
-        pull["headRefOid"] = GONE + "1"
-    elif pull["mergedAt"] and kind != "rewritten":
+    pull |= {"changedFiles": len(pull["files"]), "merge": GONE}
+    if pull["mergedAt"] and kind != "commit gone":
         merged = base
         if style == "rebase":
             for commit in commits:

@@ -1,9 +1,7 @@
-"""The server: GraphQL and REST on this machine, with GitHub's prices, limits and ways to fail."""
+"""The server: GraphQL on this machine, with GitHub's prices, limits and ways to fail."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -68,9 +66,7 @@ class Counts:
     """Counts of requests and points, and who asked."""
 
     graphql: int = 0
-    rest: int = 0
     points: int = 0
-    not_modified: int = 0
     tokens: set[str] = field(default_factory=set)
 
 
@@ -97,22 +93,9 @@ class GitHubServer(LocalServer):
             raise ConnectionAbortedError
         if fault == "502":
             return 502, HTML, {"Content-Type": "text/html"}
-        known = handler.headers.get("If-None-Match")
-        answer = self._graphql(asked) if words == ["graphql"] else self._listing(words, known)
+        answer = self._graphql(asked)
         time.sleep(0.2 if fault == "slow" else 0)
         return *answer, 100 if fault == "cut" else 0
-
-    def _listing(self, words: list[str], known: str | None) -> Reply:
-        """The pull request that was updated last."""
-        self.counts.rest += 1
-        repository = self.world.find("/".join(words[1:3]))
-        if repository is None:
-            return 404, {"message": "Not Found", "status": "404"}, {}
-        last = max(repository.pulls.values(), key=lambda pull: (pull["updatedAt"], pull["number"]))
-        rows = [{"number": last["number"], "state": "closed", "updated_at": stamp(last["updatedAt"])}]
-        etag = 'W/"' + hashlib.sha256(json.dumps([repository.id, rows]).encode()).hexdigest() + '"'
-        self.counts.not_modified += known == etag
-        return (304, b"", {"ETag": etag}) if known == etag else (200, rows, {"ETag": etag})
 
     def _graphql(self, asked: Any) -> Reply:
         self.counts.graphql += 1

@@ -17,7 +17,7 @@ Node = dict[str, Any]
 
 ORDINARY = (
     "plain", "edited", "edited early", "renamed", "comments", "ghost", "keyword", "commit keyword", "sidebar", "two issues",
-    "empty body", "chinese", "bot", "rewritten", "younger", "renames file", "adds and deletes", "with tests",
+    "empty body", "chinese", "bot", "younger", "renames file", "adds and deletes", "with tests",
 )  # fmt: skip
 """Kinds of pull requests that make pairs."""
 

@@ -128,17 +128,19 @@ for path in map(str.strip, sys.stdin):
 
 
 @pytest.mark.rare
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("minor", range(11, 15))
-def test_the_functions_of_all_installed_modules_are_those_of_each_python(minor):
+def test_the_functions_of_the_library_and_of_20_packages_are_those_of_each_python(minor):
     python = f"python3.{minor}" if minor != sys.version_info.minor else sys.executable
     asked = [shutil.which(python) or "false", "-c", "import os; print(os.path.dirname(os.__file__))"]
     library = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
     if not library:
         pytest.skip(f"no {python}")
-    paths = [*Path(library).rglob("*.py"), *Path(pytest.__file__).parents[1].rglob("*.py")]
+    packages = sorted(module.parent for module in Path(pytest.__file__).parents[1].glob("[a-z]*/__init__.py"))[:20]
+    paths = [path for folder in [Path(library), *packages] for path in folder.rglob("*.py")]
     reply = subprocess.run([python, "-c", BY_AST], input="\n".join(map(str, paths)), capture_output=True, text=True, check=True)
     rows = [json.loads(line) for line in reply.stdout.splitlines()]
-    assert len(rows) > 20_000
+    assert len(rows) > 1000
     for path, expected in rows:
         source = Path(path).read_bytes().decode("utf-8-sig")
         if "\r" in source.replace("\r\n", "\n") or functions._UNSURE.search(source):

@@ -179,16 +179,6 @@ def test_tables_for_dvc_plots_have_a_row_per_point(pages, reported):
     assert [row["kept"] for row in rows("candidates.csv")] == ["True", "False"]
 
 
-def test_validations_of_grpo_are_in_the_report_beside_its_curve(project, reported):
-    assert "Held-out prompts" not in (reported / MAIN["report.markdown"]).read_text()
-    header = "step,reward,validation/f1,validation/f1_error,validation/f1_gain,validation/f1_gain_low,validation/f1_gain_high\n"
-    write_text(project / MAIN["grpo.curve"], header + "0,,0.5,0.25,0,0,0\n1,0.3,,,,,\n2,0.4,0.75,0.125,0.25,0.05,0.45\n")
-    page = make_report(PARAMS, Places(root=project)).read_text()
-    assert "| sft+rl | 0 | 50.0 ± 25.0 |" in page.replace("SFT+RL", "sft+rl").replace("SFT + RL", "sft+rl")
-    assert "75.0 ± 12.5" in page
-    assert (project / MAIN["report.plots"] / "validation.svg").exists()
-
-
 def test_scores_alone_make_a_report_and_an_arm_without_any_shows_dashes(project):
     for path in (MAIN["mine.table"], MAIN["filter.drops"], MAIN["select.drops"], MAIN["select.plane"]):
         (project / path).unlink()

@@ -10,17 +10,14 @@ import logging
 import os
 import random
 import re
-import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-
-from rich.console import Console
 
 from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
 from fusesearch.core.storage import read_text
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 API = "https://api.github.com"
 TOKEN = "GITHUB_TOKEN"  # noqa: S105 - the name of a variable
 APP = ("GITHUB_APP_ID", "GITHUB_APP_INSTALLATION_ID", "GITHUB_APP_KEY")
@@ -52,36 +48,27 @@ Wait = Callable[[float, str], None]
 """Waits so many seconds; the text says for what."""
 
 
-def countdown(seconds: float, reason: str) -> None:
-    """Wait, with a countdown on a terminal, else with a line in the log every minute."""
+def logged_wait(seconds: float, reason: str) -> None:
+    """Wait, with a line in the log every minute."""
     end = time.monotonic() + seconds
-    if seconds < 1:
-        time.sleep(max(0.0, seconds))
-    elif sys.stderr.isatty():
-        with Console(stderr=True).status(reason) as status:
-            while (remaining := end - time.monotonic()) > 0:
-                status.update(f"{reason}: {timedelta(seconds=round(remaining))} left")
-                time.sleep(min(1.0, remaining))
-    else:
-        while (remaining := end - time.monotonic()) > 0:
-            log.warning("%s: %s left", reason, timedelta(seconds=round(remaining)))
-            time.sleep(min(LOG_SECONDS, remaining))
+    while (remaining := end - time.monotonic()) > 0:
+        log.log(logging.WARNING if seconds >= 1 else logging.DEBUG, "%s: %s left", reason, timedelta(seconds=round(remaining)))
+        time.sleep(min(LOG_SECONDS, remaining))
 
 
 @dataclass
 class Spent:
-    """The cost of a run: GraphQL points, answers of both interfaces, failures and waits."""
+    """The cost of a run: points, answers, failures and waits."""
 
     points: int = 0
-    graphql: int = 0
-    rest: int = 0
+    answered: int = 0
     failed: int = 0
     waited: float = 0.0
 
     def as_dict(self) -> dict[str, float]:
         """For the table of the stage."""
-        return {"points": self.points, "requests": self.graphql + self.rest + self.failed, "graphql": self.graphql,
-                "rest": self.rest, "failed": self.failed, "waited_seconds": round(self.waited, 1)}  # fmt: skip
+        requests = self.answered + self.failed
+        return {"points": self.points, "requests": requests, "failed": self.failed, "waited_seconds": round(self.waited, 1)}
 
 
 def api_of() -> str:
@@ -122,7 +109,7 @@ def credentials() -> Auth.Auth:
 class Api:
     """Sends requests until one succeeds or the run must end. Thread-safe."""
 
-    wait: Wait = countdown
+    wait: Wait = logged_wait
     spent: Spent = field(default_factory=Spent)
     clock: Callable[[], float] = time.time
 
@@ -153,35 +140,18 @@ class Api:
                     raise
                 headers, body = error.headers or {}, error.data
             data = data_of(body, headers)
-            self.spent.graphql += 1
+            self.spent.answered += 1
             self.spent.points += int((data.get("rateLimit") or {}).get("cost", cost))
             return data
 
         return self._answer(ask, cost)
 
-    def etag(self, path: str, known: str | None) -> str | None:
-        """The ETag of a REST listing: ``known`` if the listing has not changed, which costs no points.
-
-        Raises :class:`Gone` for a missing resource.
-        """
-
-        def ask() -> str | None:
-            sent = {"If-None-Match": known} if known else None
-            headers, rows = self._client.requester.requestJsonAndCheck("GET", path, headers=sent)
-            unchanged = rows is None and known is not None and "etag" in headers
-            if not unchanged and not isinstance(rows, list):
-                raise Unanswered("the answer is not a list")
-            self.spent.rest += 1
-            return known if unchanged else headers.get("etag")
-
-        return self._answer(ask, 0)
-
-    def _answer(self, ask: Callable[[], T], cost: int) -> T:
+    def _answer(self, ask: Callable[[], dict[str, Any]], cost: int) -> dict[str, Any]:
         """The answer of ``ask``, tried again after failures and rate limits. A failure may have cost its points all the same."""
         failures = 0
         with self._lock:
             while True:
-                if cost and self.spent.points + cost > BUDGET:
+                if self.spent.points + cost > BUDGET:
                     raise Stopped(f"the budget of {BUDGET:,} points a run does not allow {cost} more")
                 try:
                     return ask()

@@ -16,7 +16,6 @@ from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
 
-from fusesearch.core.config import GitHubSource
 from fusesearch.core.errors import ArtifactError, DataError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import Journal, read_json, write_json
@@ -30,7 +29,7 @@ from fusesearch.data.sources.github.parsing import MAX_FILES, Pull, parse_pull
 from fusesearch.data.sources.github.selection import Facts
 from fusesearch.search.clones import Clone
 
-VERSION = 1
+VERSION = 2
 """Part of the folder's name, so that rows of different versions are never mixed."""
 
 PAGES_AT_ONCE = 5
@@ -48,11 +47,9 @@ class Progress:
     """How far the crawl is. Times are ISO 8601 in UTC; ``drops`` are numbers of pull requests by reason."""
 
     watermark: str | None = None
-    etag: str | None = None
     crawling: bool = False
     cursor: str | None = None
     next_watermark: str | None = None
-    next_etag: str | None = None
     seen: int = 0
     drops: dict[str, list[int]] = field(default_factory=dict)
 
@@ -121,7 +118,6 @@ class Crawl:
     """Crawls one repository into its state."""
 
     api: Api
-    config: GitHubSource
     facts: Facts
     state: RepositoryState
     open_clone: Callable[[], AbstractContextManager[Clone]]
@@ -134,8 +130,9 @@ class Crawl:
         Passes on errors of :class:`Api` and the clone; everything before the last chunk is then kept.
         """
         progress = self.state.progress
-        if not progress.crawling and not self._begin():
-            return
+        if not progress.crawling:
+            progress.crawling = True
+            self.page = queries.FIRST_LOOK if progress.watermark else queries.PAGE
         total = 0
         while progress.crawling and not stopping():
             chunk = Chunk(cursor=progress.cursor)
@@ -143,26 +140,13 @@ class Crawl:
                 self._take(chunk, self._page(chunk))
                 if chunk.last or len(chunk.wanted) >= queries.DETAILS:
                     break
-            rows = pair(self.api, self.facts, chunk.wanted, self.open_clone, self.config.comments, chunk.reasons)
+            rows = pair(self.api, self.facts, chunk.wanted, self.open_clone, chunk.reasons)
             for row in rows:
                 self.state.pairs.append(row)
             progress.drop(chunk.reasons, map(number_of, rows))
             self._advance(chunk)
             total += chunk.seen
             seen(total)
-
-    def _begin(self) -> bool:
-        """Begin a crawl; False if nothing changed since the last one, which REST says for no points."""
-        progress = self.state.progress
-        path = f"/repos/{self.facts.repo}/pulls?state=closed&sort=updated&direction=desc&per_page=1"
-        known = progress.etag if progress.watermark else None
-        etag = self.api.etag(path, known)
-        if etag is not None and etag == known:
-            return False
-        progress.crawling, progress.cursor, progress.next_watermark, progress.next_etag = True, None, None, etag
-        self.page = queries.FIRST_LOOK if progress.watermark else queries.PAGE
-        self.state.save()
-        return True
 
     def _page(self, chunk: Chunk) -> dict[str, Any]:
         owner, _, name = self.facts.repo.partition("/")
@@ -208,8 +192,8 @@ class Crawl:
         if progress.next_watermark is None and chunk.newest is not None:
             progress.next_watermark = chunk.newest.isoformat()
         if chunk.last:
-            progress.watermark, progress.etag = progress.next_watermark or progress.watermark or EPOCH, progress.next_etag
-            progress.crawling, progress.cursor, progress.next_watermark, progress.next_etag = False, None, None, None
+            progress.watermark = progress.next_watermark or progress.watermark or EPOCH
+            progress.crawling, progress.cursor, progress.next_watermark = False, None, None
         self.state.save()
 
 

@@ -46,9 +46,7 @@ class Span:
     changes: tuple[Change, ...]
 
 
-def pair(
-    api: Api, facts: Facts, pulls: Sequence[Pull], open_clone: OpenClone, comments: bool, reasons: dict[int, str]
-) -> list[Instance]:
+def pair(api: Api, facts: Facts, pulls: Sequence[Pull], open_clone: OpenClone, reasons: dict[int, str]) -> list[Instance]:
     """Pairs of pull requests that passed the screen; ``reasons`` gets those against the others, by number."""
     issues = _texts(api, facts.repo, pulls, reasons)
     wanted = [pull for pull in pulls if pull.number in issues]
@@ -64,7 +62,7 @@ def pair(
         if span := spans.get(pull.number):
             if (span.base, span.end) in patches:
                 both = patches[span.base, span.end]
-                pairs.append(_instance(facts, pull, issues[pull.number], span, both, comments))
+                pairs.append(_instance(facts, pull, issues[pull.number], span, both))
             else:
                 reasons[pull.number] = "large_patch"
     return pairs
@@ -112,7 +110,7 @@ def _issues(api: Api, repo: str, pulls: Sequence[Pull]) -> dict[str | tuple[str,
 
 
 def _spans(clone: Clone, pulls: Sequence[Pull], reasons: dict[int, str]) -> dict[int, Span]:
-    """The commits of each pull request: those of the merge if its files fit, else those of its own branch."""
+    """The commits of each pull request whose merge, squash or rebase changes the files that GitHub lists."""
     gone = clone.have_commits(pull.merge for pull in pulls)
     present = [pull.merge for pull in pulls if pull.merge not in gone]
     parents = {commit.id: commit.parents for commit in history.commits(clone.git_dir, present).values()}
@@ -125,21 +123,10 @@ def _spans(clone: Clone, pulls: Sequence[Pull], reasons: dict[int, str]) -> dict
         if len(above) == 1 and pull.commits > 1 and start:
             options[pull.number].append((start, pull.merge, "rebase"))
     spans = _fitting(clone, pulls, options)
-    unmatched = [pull for pull in pulls if pull.number not in spans]
-    own = {pull.number: _own_branch(clone, pull) for pull in unmatched}
-    spans |= _fitting(clone, unmatched, own)
-    for pull in unmatched:
+    for pull in pulls:
         if pull.number not in spans:
-            reasons[pull.number] = "diff_differs" if options[pull.number] or own[pull.number] else "commit_gone"
+            reasons[pull.number] = "diff_differs" if options[pull.number] else "commit_gone"
     return spans
-
-
-def _own_branch(clone: Clone, pull: Pull) -> list[tuple[str, str, str]]:
-    """The pull request's own branch since its fork point, for history that was rewritten after the merge."""
-    if not pull.base or not pull.head or clone.have_commits([pull.base, pull.head]):
-        return []
-    fork = history.merge_base(clone.git_dir, pull.base, pull.head)
-    return [(fork, pull.head, "head")] if fork else []
 
 
 def _fitting(clone: Clone, pulls: Sequence[Pull], options: dict[int, list[tuple[str, str, str]]]) -> dict[int, Span]:
@@ -161,8 +148,7 @@ def _fits(pull: Pull, found: Sequence[Change]) -> bool:
     return bool(found) and after == listed and {path for path in pull.files if path not in listed} <= deleted
 
 
-def _instance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span, patches: tuple[str, str], comments: bool) -> Instance:
-    discussion = [comment for text in texts for comment in text.comments]
+def _instance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span, patches: tuple[str, str]) -> Instance:
     provenance = {
         "source": "github",
         "repo_id": facts.id,
@@ -190,10 +176,10 @@ def _instance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span, patc
         instance_id=f"{flat_name(facts.repo)}-{pull.number}",
         repo=facts.repo,
         base_commit=span.base,
-        problem_statement="\n\n".join([*(text.text for text in texts), *(discussion if comments else [])]),
+        problem_statement="\n\n".join(text.text for text in texts),
         patch=patches[0],
         provenance=provenance,
         test_patch=patches[1],
-        hints_text="\n\n".join(discussion),
+        hints_text="\n\n".join(comment for text in texts for comment in text.comments),
         created_at=pull.created.isoformat(),
     )

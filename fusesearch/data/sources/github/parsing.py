@@ -31,10 +31,8 @@ class Pull:
     created: datetime
     updated: datetime
     merged: datetime
-    base: str
     base_branch: str
     merge: str
-    head: str
     first_commit: datetime
     commits: int
     files: dict[str, str] = field(default_factory=dict)
@@ -61,10 +59,8 @@ def parse_pull(node: Any, repo: str) -> Pull | None:
         created=created,
         updated=moment(node.get("updatedAt")) or merged,
         merged=merged,
-        base=_oid(node.get("baseRefOid")),
         base_branch=str(node.get("baseRefName") or ""),
         merge=_oid(_dict(node.get("mergeCommit")).get("oid")),
-        head=_oid(node.get("headRefOid")),
         first_commit=min([created, *authored]),
         commits=_count(node.get("commits"), len(commits)),
         files={str(file.get("path")): str(file.get("changeType")) for file in nodes(node.get("files"))},

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from rich.console import Console
-
 from fusesearch.core.config import GitHubSource
-from fusesearch.core.digests import digest
 from fusesearch.core.errors import ArtifactError, DataError, InfrastructureError, RepositoryError
-from fusesearch.core.storage import Progress, read_json, write_json
+from fusesearch.core.storage import Progress
 from fusesearch.core.text import flat_name
 from fusesearch.data.sources.base import TRIES, Mined
-from fusesearch.data.sources.github import client, queries
-from fusesearch.data.sources.github.client import Api, Wait, api_of, countdown
+from fusesearch.data.sources.github.client import Api, Wait, api_of, logged_wait
 from fusesearch.data.sources.github.crawling import Crawl, RepositoryState
 from fusesearch.data.sources.github.failures import Gone, Stopped
 from fusesearch.data.sources.github.pairing import DROPS
 from fusesearch.data.sources.github.selection import Facts, Selection, select
 from fusesearch.search.clones import Clone, address_on_github, open_clone
 
-Announce = Callable[[str], None]
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -44,8 +41,7 @@ class GitHub:
     state_dir: Path
     workers: int = 2
     benchmarks: Iterable[str] = ()
-    announce: Announce = field(default_factory=lambda: Console(stderr=True, highlight=False).print)
-    wait: Wait = countdown
+    wait: Wait = logged_wait
     since: date | None = None
     api: Api = field(init=False)
 
@@ -62,58 +58,25 @@ class GitHub:
 
         Raises :class:`DataError` if no pair was found, :class:`InfrastructureError` if GitHub cannot be reached.
         """
-        selection = self._selection()
+        try:
+            selection = select(self.api, self.config, self.benchmarks)
+        except Stopped as stopped:
+            raise InfrastructureError(f"mine: {stopped} before the first request") from None
         states = {facts.repo: self._state(facts.repo) for facts in selection.repositories}
-        self.announce(self.forecast(selection, states))
         self._crawl_all(selection.repositories, states, progress)
         self._publish(selection.repositories, states, repos_dir)
         table = self._table(selection, states)
         if not any(row["pairs"] for row in table["repositories"]):
             reasons = self._message or "; ".join([*table["skipped"].values()][:3]) or "no merged pull request closes an issue"
             raise DataError(f"mine: not one pair from {len(states)} repositories of GitHub: {reasons}")
-        if table["complete"]:
-            self._selection_path.unlink(missing_ok=True)
-        else:
-            self.announce(
-                f"{self._message or 'some repositories could not be read'}: all rows are kept, and the next run continues there"
-            )
+        if not table["complete"]:
+            why = self._message or "some repositories could not be read"
+            log.warning("%s: all rows are kept, and the next run continues there", why)
         return Mined((row for facts in selection.repositories for row in states[facts.repo].instances()), table)
-
-    def forecast(self, selection: Selection, states: dict[str, RepositoryState]) -> str:
-        """What the run will cost: pages of unread repositories, one request for each other one, and texts of issues."""
-        fresh = [facts for facts in selection.repositories if states[facts.repo].progress.watermark is None]
-        pulls = sum(facts.pulls for facts in fresh)
-        pages = sum(-(-facts.pulls // queries.PAGE) or 1 for facts in fresh)
-        points = pages * queries.page_cost(queries.PULL_CONNECTIONS) + len(states) - len(fresh)
-        most = points + sum(-(-facts.pulls // queries.DETAILS) for facts in fresh)
-        return (
-            f"GitHub: {len(states):,} repositories, {pulls:,} merged pull requests to read, {len(selection.skipped):,} "
-            f"repositories left out; {points:,} to {most:,} points ({self.api.spent.points:,} spent on the choice); a run "
-            f"may spend {client.BUDGET:,}"
-        )
-
-    @property
-    def _selection_path(self) -> Path:
-        named = self.config.model_dump(mode="json", include={"repositories", "preset", "criteria", "exclude"})
-        return self._root / f"selection-{digest(named, sorted(self.benchmarks))[:12]}.json"
-
-    def _selection(self) -> Selection:
-        """The selection of an unfinished run, so that resuming does not pay for the search again; else a new one."""
-        path = self._selection_path
-        if path.exists():
-            kept = read_json(path)
-            return Selection([Facts(**facts) for facts in kept["repositories"]], kept["skipped"])
-        try:
-            selection = select(self.api, self.config, self.benchmarks)
-        except Stopped as stopped:
-            raise InfrastructureError(f"mine: {stopped} before the first request") from None
-        write_json(path, {"repositories": [asdict(facts) for facts in selection.repositories], "skipped": selection.skipped})
-        return selection
 
     def _state(self, repo: str) -> RepositoryState:
         options = {
             "since": self.since.isoformat() if self.since else None,
-            "comments": self.config.comments,
             "clone_url": address_on_github("{repo}"),
         }
         return RepositoryState(self._root / "repositories", repo, options)
@@ -145,7 +108,7 @@ class GitHub:
             return
         try:
             with state:
-                crawl = Crawl(self.api, self.config, facts, state, partial(self._clone, facts.repo), since=self.since)
+                crawl = Crawl(self.api, facts, state, partial(self._clone, facts.repo), since=self.since)
                 before = len(state.pairs)
                 try:
                     crawl.run(seen, self._stopping.is_set)

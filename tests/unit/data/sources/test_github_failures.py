@@ -93,7 +93,7 @@ def test_a_failure_of_githubs_is_repeated_and_counted_as_if_it_had_cost_its_poin
         api, _ = github.api()
         api.graphql("{ x }", {}, 3)
         assert api.spent.as_dict() | {"waited_seconds": 0} == {
-            "points": 6, "requests": 2, "graphql": 1, "rest": 0, "failed": 1, "waited_seconds": 0,
+            "points": 6, "requests": 2, "failed": 1, "waited_seconds": 0,
         }  # fmt: skip
     monkeypatch.setattr(client, "TRIES", 3)
     with GitHubs((status, {}, body)) as github:

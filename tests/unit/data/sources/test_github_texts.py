@@ -15,7 +15,7 @@ JSON = st.recursive(
     max_leaves=10,
 )
 FIELDS = ("number", "title", "body", "createdAt", "updatedAt", "mergedAt", "author", "mergeCommit", "commits", "files",
-          "closingIssuesReferences", "changedFiles", "baseRefOid")  # fmt: skip
+          "closingIssuesReferences", "changedFiles")  # fmt: skip
 
 
 def edit(day, text):

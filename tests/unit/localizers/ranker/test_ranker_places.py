@@ -113,3 +113,13 @@ def test_a_small_tree_is_surer_only_of_what_the_issue_names():
         candidates = Candidates([Candidate("a.py", None, columns), Candidate("b.py", None, {})], [])
         plain, padded = (rank(candidates, file, function, least).files[0].probability for least in (0, FEW_FILES))
         assert padded < plain if lower else padded == plain
+
+
+def test_the_one_module_before_a_name_counts_more_than_one_of_two():
+    file, function = read_models(WEIGHTS)
+    sure = []
+    for share in (0.5, 1.0):
+        named = Candidate("b.py", None, {"defines_dotted": 1.0, "module_share": share})
+        files = rank(Candidates([Candidate("a.py", None, {"all": 1.0}), named], []), file, function).files
+        sure.append(next(one.probability for one in files if one.candidate is named))
+    assert sure[1] > sure[0] + 0.1
