@@ -36,9 +36,9 @@ def evaluate(
     instances: Annotated[
         Path | None, typer.Option(help="Instances in the SWE-bench schema: .json, .jsonl or .parquet.", metavar="FILE")
     ] = None,
-    repos: Annotated[Path | None, typer.Option(help="Folder of clones named OWNER__NAME.git.", metavar="DIR")] = None,
-    clone_url: Annotated[
-        str | None, typer.Option(help="Remote to clone from instead, such as https://github.com/{repo}.git", metavar="URL")
+    repos: Annotated[
+        Path | None,
+        typer.Option(help="Folder of clones named OWNER__NAME.git; by default they are cloned below --out.", metavar="DIR"),
     ] = None,
     max_instances: Annotated[
         int | None, typer.Option(help="Evaluate only a random sample of this size.", min=1, metavar="N")
@@ -82,7 +82,7 @@ def evaluate(
     given = {"localizer": localizer, "instances": instances, "model": model, "base_url": base_url, **own}
     options = {name: value for name, value in own.items() if value}
     wanted = _from_file(grid, given, runs, concurrency) if grid else _from_options(
-        localizer or [], instances, {"repos": repos, "clone_url": clone_url, "max_instances": max_instances}, model, base_url,
+        localizer or [], instances, {"repos": repos, "max_instances": max_instances}, model, base_url,
         {"runs": runs, "concurrency": concurrency, "agent": {"options": options} if options else None},
     )  # fmt: skip
     caches = Caches(cache) if cache else Caches()

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from fusesearch.core.digests import digest, file_digest
-from fusesearch.core.errors import ConfigError, DataError, FusesearchError, RepositoryError, ToolError
+from fusesearch.core.errors import ConfigError, DataError, FusesearchError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import INSTANCE_COLUMNS, Progress, read_instances, read_json, silent, write_instances, write_json
 from fusesearch.data.repositories import Repositories, git_dir_of
+from fusesearch.data.sources.benchmark import clone_all
 from fusesearch.data.swe_bench import instances as swe_bench_instances
 from fusesearch.data.swe_bench import read_rows
 from fusesearch.data.truth import Reader, truth_from_patch
@@ -22,12 +21,15 @@ from fusesearch.evaluation.results import Loaded
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 
+CLONES_AT_ONCE = 4
+
 
 @dataclass(frozen=True)
 class Prepared:
-    """A benchmark ready to run: instances with truth, and what there is to say of it."""
+    """A benchmark ready to run: its clones, instances with truth, and what there is to say of it."""
 
     benchmark: Benchmark
+    repos: Path
     instances: list[Instance]
     facts: Loaded
 
@@ -35,14 +37,13 @@ class Prepared:
 def prepare(
     benchmark: Benchmark,
     cache: Path,
-    store: SnapshotStore,
     seed: int,
     progress: Progress = silent,
     own: Callable[[Iterable[Instance]], list[Instance]] = list,
 ) -> Prepared:
     """Read a benchmark and compute what truth it lacks; kept in ``cache``, so that a second time is quick.
 
-    ``own`` takes the instances that the environment is for.
+    ``own`` takes the instances that the environment is for. Repositories for which no folder is given are cloned into ``cache``.
     Instances whose truth cannot be had are excluded with the reason. Raises :class:`DataError` where none is left, and
     :class:`ConfigError` for a folder of clones that is not there.
     """
@@ -50,22 +51,23 @@ def prepare(
         raise ConfigError(f"benchmark {benchmark.name}: {benchmark.repos} is not a folder of clones")
     if not benchmark.instances.is_file():
         raise DataError(f"benchmark {benchmark.name}: {benchmark.instances} is missing")
-    known, excluded = _with_truth(benchmark, cache, store, seed, progress)
+    rows, repos = _drawn(benchmark, seed), benchmark.repos or cache / "repos"
+    if benchmark.repos is None:
+        clone_all(rows, repos, cache, CLONES_AT_ONCE, progress)
+    known, excluded = _with_truth(benchmark, rows, repos, cache, progress)
     kept = own(known)
     if not kept:
         reason = next(iter(excluded.values()), "the file is empty")
         raise DataError(f"benchmark {benchmark.name}: none of {len(excluded)} instances can be used: {reason}")
     repositories = len({row.repo for row in kept})
     facts = Loaded(source=str(benchmark.instances), instances=len(kept), repositories=repositories, excluded=excluded)
-    return Prepared(benchmark, kept, facts)
+    return Prepared(benchmark, repos, kept, facts)
 
 
-def snapshot(benchmark: Benchmark, store: SnapshotStore, instance: Instance) -> Repository:
-    """The tree an instance is about, from the benchmark's clones or remotes."""
-    git_dir_of(instance.repo, Path())  # refuses what is not owner/name, before it becomes part of a path or an address
-    if benchmark.repos is not None:
-        return instance_snapshot(store, benchmark.repos, instance)
-    return store.repository(str(benchmark.clone_url).replace("{repo}", instance.repo), instance.base_commit)
+def snapshot(repos: Path, store: SnapshotStore, instance: Instance) -> Repository:
+    """The tree an instance is about, from the clones in ``repos``."""
+    git_dir_of(instance.repo, repos)  # refuses what is not owner/name, before it becomes part of a path
+    return instance_snapshot(store, repos, instance)
 
 
 def read_benchmark(path: Path) -> list[Instance]:
@@ -85,47 +87,34 @@ def read_benchmark(path: Path) -> list[Instance]:
     return rows
 
 
-def _with_truth(
-    benchmark: Benchmark, cache: Path, store: SnapshotStore, seed: int, progress: Progress
-) -> tuple[list[Instance], dict[str, str]]:
-    """Instances with truth, and why others have none; only what ``cache`` lacks is computed, the excluded ones again."""
-    table, record = cache / f"{benchmark.name}.parquet", cache / f"{benchmark.name}.json"
-    origin = (str(benchmark.repos), benchmark.clone_url)
-    key = digest(file_digest(benchmark.instances), *origin)
-    cached = record.exists() and table.exists() and read_json(record)["key"] == key
-    known = {row.instance_id: row for row in read_instances(table)} if cached else {}
+def _drawn(benchmark: Benchmark, seed: int) -> list[Instance]:
+    """The instances of a benchmark that are evaluated, in the order of its file."""
     drawn_by = seed if benchmark.seed is None else benchmark.seed
     rows = read_benchmark(benchmark.instances)
     if benchmark.max_instances and benchmark.max_instances < len(rows):
         rows = [rows[index] for index in sorted(random.Random(drawn_by).sample(range(len(rows)), benchmark.max_instances))]
+    return rows
+
+
+def _with_truth(
+    benchmark: Benchmark, rows: list[Instance], repos: Path, cache: Path, progress: Progress
+) -> tuple[list[Instance], dict[str, str]]:
+    """Instances with truth, and why others have none; only what ``cache`` lacks is computed, the excluded ones again."""
+    table, record = cache / f"{benchmark.name}.parquet", cache / f"{benchmark.name}.json"
+    key = digest(file_digest(benchmark.instances), str(repos))
+    cached = record.exists() and table.exists() and read_json(record)["key"] == key
+    known = {row.instance_id: row for row in read_instances(table)} if cached else {}
     excluded: dict[str, str] = {}
-    with _readers(benchmark, store) as reader_of:
+    with Repositories(repos) as clones:
         for number, row in enumerate(rows, 1):
             try:
-                known[row.instance_id] = known.get(row.instance_id) or _known_truth(row, reader_of)
+                known[row.instance_id] = known.get(row.instance_id) or _known_truth(row, clones.reader)
             except FusesearchError as error:
                 excluded[row.instance_id] = " ".join(str(error).split())
             progress(number, len(rows))
     write_instances(table, known.values())
     write_json(record, {"key": key, "excluded": excluded})
     return [known[row.instance_id] for row in rows if row.instance_id in known], excluded
-
-
-@contextmanager
-def _readers(benchmark: Benchmark, store: SnapshotStore) -> Iterator[Callable[[Instance], Reader]]:
-    """Gives readers of files at base commits: of clones by git, of remotes from their snapshot."""
-    if benchmark.repos is None:
-        yield lambda instance: partial(_text, snapshot(benchmark, store, instance))
-        return
-    with Repositories(benchmark.repos) as clones:
-        yield clones.reader
-
-
-def _text(repository: Repository, path: str) -> str | None:
-    try:
-        return repository.read_bytes(repository.resolve(path)).decode("utf-8", "replace")
-    except (RepositoryError, ToolError):
-        return None
 
 
 def _known_truth(row: Instance, reader_of: Callable[[Instance], Reader]) -> Instance:

@@ -43,16 +43,11 @@ class Benchmark(Section):
 
     name: Name
     instances: Path = Field(description=".json, .jsonl or .parquet; truth is computed where it is absent")
-    repos: Path | None = Field(None, description="folder of clones named <owner>__<name>.git")
-    clone_url: str | None = Field(None, description="remote instead of clones, such as https://github.com/{repo}.git")
+    repos: Path | None = Field(
+        None, description="folder of clones named <owner>__<name>.git; null: they are cloned from GitHub, below the results"
+    )
     max_instances: int | None = Field(None, ge=1, description="as many instances, drawn by the seed")
     seed: int | None = Field(None, ge=0, description="of that draw; null: the grid's")
-
-    @model_validator(mode="after")
-    def _one_origin(self) -> Benchmark:
-        if (self.repos is None) == (self.clone_url is None):
-            raise ValueError(f"benchmark {self.name}: give either repos or clone_url")
-        return self
 
 
 class Grid(Rewarded):

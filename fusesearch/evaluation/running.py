@@ -132,8 +132,7 @@ class GridRun:
         self._environment = environment_named(grid.agent.toolset)
         self._store = SnapshotStore(self.caches.snapshots)
         self._benchmarks = {
-            row.name: prepare(row, self.out / "instances", self._store, grid.seed, progress, self._environment.own)
-            for row in grid.benchmarks
+            row.name: prepare(row, self.out / "instances", grid.seed, progress, self._environment.own) for row in grid.benchmarks
         }
         for cell in self.cells:
             self._check_settings(cell)
@@ -200,7 +199,7 @@ class GridRun:
         instances = [row for row in prepared.instances if only is None or row.instance_id in only]
         try:
             return await evaluate(
-                self._localizer(cell, model), instances, partial(snapshot, prepared.benchmark, self._store),
+                self._localizer(cell, model), instances, partial(snapshot, prepared.repos, self._store),
                 journal=journal, runs=runs_of(cell, self.grid), concurrency=self.grid.concurrency, seed=self.grid.seed,
                 progress=progress, **self._scoring(cell),
             )  # fmt: skip

@@ -1,6 +1,6 @@
 """Bare clones: partial ones of remote repositories, with all commits and trees, and only those files that were requested; copies.
 
-A clone is a bare repository in ``cache_dir/clones``. A lock beside it lets one process at a time use it. It grows on demand: a
+A clone is a bare repository in ``folder/clones``. A lock beside it lets one process at a time use it. It grows on demand: a
 missing commit is fetched by its id, and the blobs of a snapshot come in one request, not one by one as with git's lazy
 fetching, which is off everywhere else (:func:`fusesearch.search.git.reading_environment`).
 
@@ -16,21 +16,17 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from filelock import FileLock
 
 from fusesearch.core import child
 from fusesearch.core.errors import RepositoryError
 from fusesearch.core.storage import replacing_folder
-from fusesearch.search.eviction import folder_bytes, touch
 from fusesearch.search.git import ID, Git, git_command, git_environment, one_line
-from fusesearch.search.repository import clipped
 
 TIMEOUT_SECONDS = 1800.0
 """Most wall time of one git command on a remote."""
@@ -38,45 +34,10 @@ PAUSE_SECONDS = 2.0
 """Pause between tries of a remote."""
 
 _PROTOCOLS = ("https", "ssh", "file")
-_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
-_USER = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
-_SHORT = re.compile(r"(?P<user>[^@/:]*)@(?P<host>[^@/:]*):(?P<path>[^:].*)", re.DOTALL)
-_NAME = re.compile(r"[A-Za-z0-9_][\w./+-]*", re.ASCII)
+_ADDRESS = re.compile(r"(?:https|ssh)://(?:\w[\w.-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*(?::\d+)?/[!-~]+|file:///[!-~]+", re.ASCII)
+"""Nothing begins with a dash, and a password has no place."""
 _SETTINGS = ("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60", "-c", "protocol.version=2")
 _ONLY = ("--quiet", "--no-tags", "--recurse-submodules=no", "--filter=blob:none")
-
-
-def is_address(source: Path | str) -> bool:
-    """Whether ``source`` is the address of a remote repository of any kind; a :class:`Path` never is."""
-    return isinstance(source, str) and ("://" in source or "::" in source or _SHORT.fullmatch(source) is not None)
-
-
-def check_address(address: str) -> None:
-    """Raise :class:`RepositoryError` unless the address is allowed."""
-    if not address.isprintable() or " " in address:
-        raise RepositoryError(f"{clipped(address)}: the address of a repository cannot contain spaces or control characters")
-    if short := _SHORT.fullmatch(address):
-        _check_host(address, short["user"], short["host"])
-        if short["path"].startswith("-"):
-            raise RepositoryError(f"{clipped(address)}: the path of a repository cannot begin with a dash")
-        return
-    try:
-        parts = urlsplit(address)
-        parts.port  # noqa: B018 - raises ValueError if it is not a number
-    except ValueError:
-        raise RepositoryError(f"{clipped(address)} is not the address of a repository") from None
-    if parts.scheme not in _PROTOCOLS or not address.startswith(f"{parts.scheme}://"):
-        raise RepositoryError(f"{clipped(address)}: only {', '.join(_PROTOCOLS)} repositories can be cloned")
-    if parts.password is not None:
-        raise RepositoryError(f"{parts.hostname}: leave the password out of the address; git's credential helper is asked for it")
-    if parts.scheme != "file" or parts.netloc:
-        _check_host(address, parts.username, parts.hostname or "")
-
-
-def check_commit(commit: str) -> None:
-    """Raise :class:`RepositoryError` unless ``commit`` looks like an id, a branch or a tag."""
-    if not _NAME.fullmatch(commit) or ".." in commit:
-        raise RepositoryError(f"{clipped(commit)!r} is not a commit, a branch or a tag")
 
 
 def address_on_github(repo: str) -> str:
@@ -85,58 +46,38 @@ def address_on_github(repo: str) -> str:
 
 
 @contextmanager
-def open_clone(address: str, cache_dir: Path, tries: int = 1) -> Iterator[Clone]:
-    """The clone of ``address`` below ``cache_dir``, created if needed and locked for this process.
+def open_clone(address: str, folder: Path, tries: int = 1) -> Iterator[Clone]:
+    """The clone of ``address`` below ``folder``, created if needed and locked for this process.
 
     A remote that fails is asked ``tries`` times. Raises :class:`RepositoryError` on failure.
     """
-    check_address(address)
-    for name in ("clones", "tmp"):
-        (cache_dir / name).mkdir(parents=True, exist_ok=True)
-    clone = Clone(address, cache_dir, tries)
+    if not _ADDRESS.fullmatch(address):  # which is not shown, as it may hold a password
+        raise RepositoryError("the server of repositories needs an https, ssh or file address, without a password in it")
+    clone = Clone(address, folder, tries)
+    clone.git_dir.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(clone.git_dir.with_suffix(".lock")):
-        if not touch(clone.git_dir):
+        if not clone.git_dir.is_dir():
             clone.make()
         yield clone
 
 
 class Clone:
-    """The clone of one address; use :func:`open_clone`. ``commit_id`` is set by :meth:`need`."""
+    """The clone of one address; use :func:`open_clone`."""
 
-    def __init__(self, address: str, cache_dir: Path, tries: int = 1) -> None:
+    def __init__(self, address: str, folder: Path, tries: int) -> None:
         self.address = address
-        self.cache_dir = cache_dir
         self._tries, self._fresh = tries, False
         slug = re.sub(r"[^A-Za-z0-9.]+", "-", address.removesuffix(".git").partition(":")[2]).strip("-.")[-60:]
-        self.git_dir = cache_dir / "clones" / f"{slug}-{hashlib.sha256(address.encode()).hexdigest()[:16]}.git"
-        self.commit_id = ""
-        self._before = folder_bytes(self.git_dir)
-
-    def added(self) -> int:
-        """Growth of the clone, in bytes on disk."""
-        return folder_bytes(self.git_dir) - self._before
-
-    def need(self, commit: str) -> None:
-        """Fetch ``commit`` if it is missing and set ``commit_id``. A branch or tag is fetched again each time."""
-        if ID.fullmatch(commit):
-            if self._lacking([commit]):
-                self._fetch(*_ONLY, "--no-write-fetch-head", "origin", commit)
-            self.commit_id = commit
-            return
-        try:
-            self._fetch(*_ONLY, "origin", commit)
-            self.commit_id = (self.git_dir / "FETCH_HEAD").read_text(encoding="utf-8").split()[0]
-        except RepositoryError:
-            if self._lacking([commit]):  # servers do not know short ids
-                raise
-            self.commit_id = commit
+        self.git_dir = folder / "clones" / f"{slug}-{hashlib.sha256(address.encode()).hexdigest()[:16]}.git"
 
     def have_commits(self, commits: Iterable[str]) -> set[str]:
-        """Fetch missing commits; returns those that the remote no longer has.
+        """Fetch missing commits by their full ids; returns those that the remote no longer has.
 
         Fetches the branches once, then commits on no branch by id: together if the remote has them all, else one by one.
         """
-        missing = self._lacking(commits)
+        given = set(commits)
+        unclear = {commit for commit in given if not ID.fullmatch(commit)}
+        missing = self._lacking(given - unclear)
         if missing:
             self.refresh()
             missing = self._lacking(missing)
@@ -145,7 +86,7 @@ class Clone:
                 with suppress(RepositoryError):  # missing ones are tried one by one, then given up
                     self._fetch_ids(group)
             missing = self._lacking(missing)
-        return missing
+        return missing | unclear
 
     def refresh(self) -> None:
         """Update all branches from the remote, once."""
@@ -193,13 +134,11 @@ class Clone:
         self._trying(self._make)
 
     def _make(self) -> None:
-        work = Path(tempfile.mkdtemp(dir=self.cache_dir / "tmp"))
         options = ("--quiet", "--bare", "--filter=blob:none", "--template=", "--no-hardlinks")
-        try:
-            self._run([*git_command(work / "git", *_SETTINGS), "clone", *options, "--", self.address, str(work / "git")])
-            os.rename(work / "git", self.git_dir)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+        for left in self.git_dir.parent.glob(f".partial-*-{self.git_dir.name}"):  # by a process that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        with replacing_folder(self.git_dir) as work:
+            self._run([*git_command(work, *_SETTINGS), "clone", *options, "--", self.address, str(work)])
 
     def _fetch(self, *arguments: str, settings: tuple[str, ...] = (), sent: str = "") -> None:
         self._run(git_command(self.git_dir, *_SETTINGS, *settings, "fetch", *arguments), sent)
@@ -247,8 +186,3 @@ def _environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "SSH_ASKPASS"))}
     silent = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=20"}
     return {**kept, **silent, "GIT_ALLOW_PROTOCOL": ":".join(_PROTOCOLS), "LC_ALL": "C"}
-
-
-def _check_host(address: str, user: str | None, host: str) -> None:
-    if not _HOST.fullmatch(host) or (user is not None and not _USER.fullmatch(user)):
-        raise RepositoryError(f"{clipped(address)}: {clipped(host)!r} is not a valid host name")

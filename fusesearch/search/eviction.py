@@ -1,4 +1,4 @@
-"""Keeps a cache of snapshots below a limit: removes the least recently used trees and clones, then blobs without a link.
+"""Keeps a cache of snapshots below a limit: removes the least recently used trees, then blobs without a link.
 
 Every use touches the folder, and anything used within a day stays regardless of the limit. No episode takes that long, so a tree
 in use is never removed. Removal starts with a rename into ``tmp/``, so that nobody finds half a tree. Blobs need no such
@@ -33,7 +33,7 @@ _BLOCK = 512  # unit of st_blocks
 
 @dataclass(frozen=True)
 class Usage:
-    """Contents of a cache: trees and clones with their last use (seconds), oldest first, and total bytes on disk."""
+    """Contents of a cache: trees with their last use (seconds), oldest first, and total bytes on disk."""
 
     folders: list[tuple[float, Path]] = field(default_factory=list)
     total: int = 0
@@ -67,14 +67,13 @@ def touch(folder: Path) -> bool:
 
 def measure(cache_dir: Path) -> Usage:
     """Measure a cache by walking all of it. The content of trees counts once, under ``blobs``."""
-    folders: list[tuple[float, bool, Path]] = []
+    folders: list[tuple[float, Path]] = []
     total = sum(map(_size, _walk(cache_dir / "blobs")))
-    for folder in [*(cache_dir / "trees").iterdir(), *(cache_dir / "clones").glob("*.git")]:
+    for folder in (cache_dir / "trees").iterdir():
         with suppress(FileNotFoundError):
-            folders.append((folder.stat().st_mtime, folder.suffix == ".git", folder))
+            folders.append((folder.stat().st_mtime, folder))
             total += sum(_size(entry, most_names=1) for entry in _walk(folder))
-    # clones last: they cost a download
-    return Usage([(used, folder) for used, _, folder in sorted(folders, key=lambda row: (row[1], row[0]))], total)
+    return Usage(sorted(folders), total)
 
 
 def drop_blobs(cache_dir: Path) -> None:
@@ -95,11 +94,6 @@ def limit_from_environment() -> int:
     if not 0 < gigabytes < 1e9:
         raise ConfigError(f"{LIMIT_VARIABLE} is {text!r}: set it to the GB that snapshots may take, such as 20")
     return int(gigabytes * 1e9)
-
-
-def folder_bytes(folder: Path) -> int:
-    """Bytes on disk of everything in a folder; 0 if it does not exist."""
-    return sum(map(_size, _walk(folder)))
 
 
 def _is_old(folder: Path) -> bool:

@@ -6,13 +6,11 @@
       blobs/ab/cdef...     one read-only file per distinct content, named by its git id
       trees/<tree id>/     a snapshot: folders of hard links into blobs/
       commits/<commit id>  a link whose text is the commit's tree id, so that git is asked once
-      clones/<name>.git    partial clones of remote repositories
       tmp/                 work in progress, renamed when it is complete
 
 Everything is named by content and put in place by a rename or a link, so any number of processes may build the same
-snapshot, and a killed one leaves something only in ``tmp/``. ``eviction.py`` limits the size, ``trees.py`` builds,
-``clones.py`` fetches. Symbolic links are kept as links, which :class:`Repository` never follows outside; submodules are
-skipped.
+snapshot, and a killed one leaves something only in ``tmp/``. ``eviction.py`` limits the size, ``trees.py`` builds. Symbolic
+links are kept as links, which :class:`Repository` never follows outside; submodules are skipped.
 """
 
 from __future__ import annotations
@@ -27,7 +25,6 @@ from pathlib import Path
 from fusesearch.core.errors import RepositoryError
 from fusesearch.core.schema import Instance
 from fusesearch.core.text import flat_name
-from fusesearch.search.clones import check_commit, is_address, open_clone
 from fusesearch.search.eviction import evict, limit_from_environment, touch
 from fusesearch.search.git import ID, Git
 from fusesearch.search.repository import Repository
@@ -46,27 +43,25 @@ class SnapshotStore:
 
     def __init__(self, cache_dir: Path, limit: int | None = None) -> None:
         self.cache_dir = Path(cache_dir)
-        for name in ("blobs", "trees", "commits", "clones", "tmp"):
+        for name in ("blobs", "trees", "commits", "tmp"):
             (self.cache_dir / name).mkdir(parents=True, exist_ok=True)
         self.limit = limit_from_environment() if limit is None else limit
         self._unmeasured = self.limit  # bytes added since the cache was measured: the first addition measures it
         self._sweep()
 
-    def repository(self, source: Path | str, commit: str) -> Repository:
+    def repository(self, source: Path, commit: str) -> Repository:
         """The files of ``commit``, built if necessary. They stay for a day after their last use.
 
-        ``source`` is a bare repository, a ``.git`` folder, a work tree, or the address of a remote repository as text
-        (``https://``, ``ssh://``, ``file://``, ``git@host:path``), which gets a partial clone. ``commit`` is anything that git
-        resolves to a commit; for a remote, an id, a branch or a tag. Raises :class:`RepositoryError` on failure.
+        ``source`` is a bare repository, a ``.git`` folder or a work tree, ``commit`` anything that git resolves to a commit.
+        Raises :class:`RepositoryError` on failure.
         """
         try:
             for _ in range(_ATTEMPTS):  # more than one only if other processes evict the snapshot meanwhile
                 folder = self._known(commit) or self._make(source, commit)
                 if touch(folder):
                     repository = _repository(folder)
-                    if not is_address(source):
-                        inner = Path(source) / ".git"
-                        repository.history = (inner if inner.exists() else Path(source), commit)
+                    inner = source / ".git"
+                    repository.history = (inner if inner.exists() else source, commit)
                     return repository
         except OSError as error:
             raise RepositoryError(f"{self.cache_dir} cannot store snapshots: {error.strerror or error}") from None
@@ -82,28 +77,16 @@ class SnapshotStore:
         folder = self.cache_dir / "trees" / tree_id
         return folder if ID.fullmatch(tree_id) and folder.is_dir() else None
 
-    def _make(self, source: Path | str, commit: str) -> Path:
-        if not is_address(source):
-            with Git(Path(source)) as git:
-                return self._build(TreeBuilder(self.cache_dir, git), commit, 0)
-        check_commit(commit)
-        with open_clone(str(source), self.cache_dir) as clone:
-            clone.need(commit)
-            with Git(clone.git_dir) as git:
-                return self._build(
-                    TreeBuilder(self.cache_dir, git, lambda tree, blobs: clone.have_blobs([tree], blobs)),
-                    clone.commit_id,
-                    clone.added(),
-                )
-
-    def _build(self, builder: TreeBuilder, commit: str, added: int) -> Path:
-        commit_id, tree_id = builder.git.resolve(commit)
-        folder = self.cache_dir / "trees" / tree_id
-        if not touch(folder):
-            builder.build(tree_id, folder)
+    def _make(self, source: Path, commit: str) -> Path:
+        with Git(source) as git:
+            builder = TreeBuilder(self.cache_dir, git)
+            commit_id, tree_id = git.resolve(commit)
+            folder = self.cache_dir / "trees" / tree_id
+            if not touch(folder):
+                builder.build(tree_id, folder)
         with suppress(FileExistsError):
             os.symlink(tree_id, self.cache_dir / "commits" / commit_id)
-        self._unmeasured += added + builder.added
+        self._unmeasured += builder.added
         if self._unmeasured > self.limit * _MEASURED_AFTER:
             self._unmeasured = 0
             evict(self.cache_dir, self.limit)

@@ -6,7 +6,6 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,14 +21,10 @@ _ATTEMPTS = 10
 
 @dataclass
 class TreeBuilder:
-    """Builds trees in ``cache_dir`` from the objects of ``git``.
-
-    ``obtain``, if given, gets the tree and its blobs before they are read, so that a partial clone can fetch them.
-    """
+    """Builds trees in ``cache_dir`` from the objects of ``git``."""
 
     cache_dir: Path
     git: Git
-    obtain: Callable[[str, set[str]], None] | None = None
     added: int = field(default=0, init=False)
     """Approximate bytes on disk added so far."""
 
@@ -39,7 +34,7 @@ class TreeBuilder:
         work = Path(tempfile.mkdtemp(dir=self.cache_dir / "tmp"))
         try:
             self._make_folders(work / "tree", entries)
-            self._fill(work, tree_id, entries)
+            self._fill(work, entries)
             os.rename(work / "tree", final)
         except OSError as error:
             if not final.is_dir():
@@ -58,7 +53,7 @@ class TreeBuilder:
             os.mkdir(f"{tree}/{folder}")
         self.added += _PAGE * len(folders)
 
-    def _fill(self, work: Path, tree_id: str, entries: list[Entry]) -> None:
+    def _fill(self, work: Path, entries: list[Entry]) -> None:
         """Write files first and links last, so that no file is written through a link of the same tree."""
         for links in (False, True):
             pending = [entry for entry in entries if (entry.mode == LINK) == links]
@@ -66,7 +61,7 @@ class TreeBuilder:
                 pending = [entry for entry in pending if not self._place(entry, f"{work}/tree/{entry.path}")]
                 if not pending:
                     break
-                self._fetch(work, tree_id, {entry.blob for entry in pending})
+                self._fetch(work, {entry.blob for entry in pending})
             else:
                 raise RepositoryError(f"blobs are evicted as soon as they are written: raise the limit of {self.cache_dir}")
 
@@ -99,9 +94,7 @@ class TreeBuilder:
                 shutil.copy(blob, fresh)
                 os.replace(fresh, blob)
 
-    def _fetch(self, work: Path, tree_id: str, blobs: set[str]) -> None:
-        if self.obtain is not None:
-            self.obtain(tree_id, blobs)
+    def _fetch(self, work: Path, blobs: set[str]) -> None:
         for blob, size, stream in self.git.contents(sorted(blobs)):
             fresh = f"{work}/{blob}"
             _write(fresh, stream, size)

@@ -180,20 +180,6 @@ def test_an_eviction_killed_in_the_middle_is_finished_by_the_next(tmp_path, hist
     assert (store.repository(work, commits[0]).root / "same.py").read_text() == "same\n"
 
 
-def test_clones_go_after_the_trees_and_come_again(tmp_path, history):
-    work, commits = history
-    store = SnapshotStore(tmp_path, ROOMY)
-    store.repository(work.as_uri(), commits[0])
-    for _, folder in measure(tmp_path).folders:
-        make_old(folder)
-    assert [folder.suffix for _, folder in measure(tmp_path).folders] == ["", ".git"]
-    evict(tmp_path, measure(tmp_path).total - 1)
-    assert [folder.suffix for _, folder in measure(tmp_path).folders] == [".git"]
-    evict(tmp_path, 1)
-    assert measure(tmp_path).folders == []
-    assert (store.repository(work.as_uri(), commits[0]).root / "big.py").is_file()
-
-
 def test_the_environment_says_the_limit_in_gigabytes(tmp_path, monkeypatch):
     monkeypatch.delenv("FUSESEARCH_CACHE_GB", raising=False)
     assert SnapshotStore(tmp_path).limit == 20 * 10**9

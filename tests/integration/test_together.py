@@ -17,7 +17,6 @@ from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import silent
 from fusesearch.evaluation.benchmarks import snapshot
-from fusesearch.evaluation.grid import Benchmark
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.fusion import fused
 from fusesearch.localizers.presearch import LINE_CHARS, with_candidates
@@ -70,12 +69,12 @@ async def test_pre_search_puts_the_ranking_into_the_first_message_of_everybody_w
 
 
 def test_evaluations_do_not_see_the_commit_that_planted_a_fault(tmp_path):
-    base = committed(tmp_path / "repos/o__n.git", FILES)
-    benchmark = Benchmark(name="held-out", instances=tmp_path / "issues.jsonl", repos=tmp_path / "repos")
+    repos = tmp_path / "repos"
+    base = committed(repos / "o__n.git", FILES)
     planted = Instance(instance_id="i", repo="o/n", base_commit=base, problem_statement="", provenance={"source": "synthetic"})
     store = SnapshotStore(tmp_path / "cache")
-    assert not snapshot(benchmark, store, planted).history[0].exists()
-    assert snapshot(benchmark, store, planted.model_copy(update={"provenance": {}})).history[1] == base
+    assert not snapshot(repos, store, planted).history[0].exists()
+    assert snapshot(repos, store, planted.model_copy(update={"provenance": {}})).history[1] == base
 
 
 def test_candidates_are_bounded_and_no_name_leaves_its_line(tmp_path):

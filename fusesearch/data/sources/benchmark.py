@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 from fusesearch.core.config import BenchmarkSource
 from fusesearch.core.errors import ConfigError, DataError, RepositoryError
+from fusesearch.core.schema import Instance
 from fusesearch.core.storage import Progress
 from fusesearch.core.text import flat_name
 from fusesearch.data.sources.base import REPOSITORY, TRIES, Mined
@@ -44,10 +45,7 @@ class Benchmark:
             raise ConfigError("mine.benchmark: name files, or data sets of the hub")
         rows = [row for path in self.config.files for row in instances(str(path), read_rows(path))]
         rows += [row for name in self.config.hub for row in instances(name, hub_rows(name))]
-        commits: dict[str, set[str]] = {}
-        for row in rows:
-            commits.setdefault(row.repo, set()).add(row.base_commit)
-        skipped = self._clone(commits, repos_dir, progress)
+        skipped = clone_all(rows, repos_dir, self.state_dir, self.workers, progress)
         kept = [row for row in rows if row.repo not in skipped]
         if not kept:
             raise DataError(f"mine: no repository of {len(rows)} rows could be cloned: {next(iter(skipped.values()), 'no rows')}")
@@ -55,27 +53,31 @@ class Benchmark:
         table = [{"repo": repo, "pairs": count, "new": count} for repo, count in sorted(counts.items())]
         return Mined(kept, {"repositories": table, "dropped": {"no_clone": len(rows) - len(kept)}, "skipped": skipped})
 
-    def _clone(self, commits: dict[str, set[str]], repos_dir: Path, progress: Progress) -> dict[str, str]:
-        """Clone every repository; returns the failed ones with reasons."""
-        repos_dir.mkdir(parents=True, exist_ok=True)
-        skipped: dict[str, str] = {}
-        done: list[str] = []
 
-        def clone(repo: str) -> None:
-            try:
-                if not REPOSITORY.fullmatch(repo):
-                    raise RepositoryError(f"{repo[:100]!r} is not a repository: it should be owner/name")
-                with open_clone(address_on_github(repo), self.state_dir, TRIES) as found:
-                    present = commits[repo] - found.have_commits(commits[repo])
-                    found.publish(repos_dir / f"{flat_name(repo)}.git", present)
-            except RepositoryError as error:
-                skipped[repo] = str(error)
-            done.append(repo)
-            progress(len(done), len(commits))
+def clone_all(rows: Iterable[Instance], repos_dir: Path, state_dir: Path, workers: int, progress: Progress) -> dict[str, str]:
+    """Clone the repositories of ``rows`` with their base commits; returns the failed ones with reasons."""
+    commits: dict[str, set[str]] = {}
+    for row in rows:
+        commits.setdefault(row.repo, set()).add(row.base_commit)
+    repos_dir.mkdir(parents=True, exist_ok=True)
+    skipped: dict[str, str] = {}
+    done: list[str] = []
 
-        with ThreadPoolExecutor(self.workers, thread_name_prefix="clone") as pool:
-            list(pool.map(clone, sorted(commits)))
-        return dict(sorted(skipped.items()))
+    def clone(repo: str) -> None:
+        try:
+            if not REPOSITORY.fullmatch(repo):
+                raise RepositoryError(f"{repo[:100]!r} is not a repository: it should be owner/name")
+            with open_clone(address_on_github(repo), state_dir, TRIES) as found:
+                present = commits[repo] - found.have_commits(commits[repo])
+                found.publish(repos_dir / f"{flat_name(repo)}.git", present)
+        except RepositoryError as error:
+            skipped[repo] = str(error)
+        done.append(repo)
+        progress(len(done), len(commits))
+
+    with ThreadPoolExecutor(workers, thread_name_prefix="clone") as pool:
+        list(pool.map(clone, sorted(commits)))
+    return dict(sorted(skipped.items()))
 
 
 def hub_rows(name: str) -> Iterator[dict[str, Any]]:

@@ -44,7 +44,8 @@ that nothing learned from, 48 of 60 and 5 of 9 were right, and one of the nine f
 WEAK = 0.1  # the least probability of the function that a file's entry names
 
 
-EXACT = ("path_named", "module", "frame", "literal", "defines_frame", *(f"defines_{kind}" for kind in NAMED if kind != "plain"))
+_DEFINES = tuple(f"defines_{kind}" for kind in NAMED if kind != "plain")
+EXACT = ("path_named", "module_share", "frame", "literal", "defines_frame", *_DEFINES)
 """Columns of a file that the issue names: by a path, module, frame, literal or definition."""
 
 CHANCE = ("phrase", "defines_plain")

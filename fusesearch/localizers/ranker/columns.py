@@ -28,7 +28,7 @@ FILE_COLUMNS = (
     "path_words", "path_title", "stem_title",
     *(f"defines_{kind}" for kind in NAMED), "defines_frame", "defines_class",
     "defines_count", "defines_unique", "calls", "called_by_named", "literal", "phrase", "frame", "frame_last",
-    "path_named", "module", "module_share", "scope", "frame_callee",
+    "path_named", "module_share", "scope", "frame_callee",
     "words", "functions", "depth", "history_recent", "history_words", "history_often",
     "files", "issue_chars", "issue_names", "issue_frames", "prior", "prior_rank", "prior_gap",
     *FORMS, *(f"function_{name}" for name in FORMS),

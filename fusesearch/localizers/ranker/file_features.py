@@ -126,7 +126,6 @@ class WholeTree:
         for dotted in evidence.modules:
             length, files = matches.resolve.modules(dotted)
             for file in files:
-                self._put("module", file, length)
                 self._put("module_share", file, 1 / len(files))
                 if length > 1:
                     self.reasons[file].append(Reason(1.5 / len(files), "module", dotted))

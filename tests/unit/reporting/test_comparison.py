@@ -99,7 +99,6 @@ def test_cells_are_localizers_by_models_by_benchmarks_and_one_for_those_that_ask
     ("change", "message"),
     [
         ({"benchmarks": [{"name": "../b", "instances": "i", "repos": "r"}]}, "benchmarks.0.name"),
-        ({"benchmarks": [{"name": "b", "instances": "i"}]}, "either repos or clone_url"),
         ({"benchmarks": [BENCHMARK, BENCHMARK]}, "benchmark b is given twice"),
         ({"models": [{"name": "m"}]}, "either base_url or checkpoint"),
         ({"localizer": ["x"]}, "localizer"),
@@ -139,7 +138,6 @@ def test_a_benchmark_is_a_file_of_swe_bench_or_one_of_our_own(tmp_path):
 def test_instances_whose_repository_comes_later_are_taken_in_then(tmp_path):
     from fusesearch.evaluation.benchmarks import prepare
     from fusesearch.evaluation.grid import Benchmark
-    from fusesearch.search.snapshots import SnapshotStore
 
     known = {**ROW, "truth": Truth(files=["a.py"]).model_dump()}
     (tmp_path / "i.jsonl").write_text(
@@ -147,11 +145,10 @@ def test_instances_whose_repository_comes_later_are_taken_in_then(tmp_path):
     )
     (tmp_path / "repos").mkdir()
     benchmark = Benchmark(name="b", instances=tmp_path / "i.jsonl", repos=tmp_path / "repos")
-    store = SnapshotStore(tmp_path / "snapshots")
     for _ in range(2):
-        found = prepare(benchmark, tmp_path / "cache", store, 0)
+        found = prepare(benchmark, tmp_path / "cache", 0)
         assert [row.instance_id for row in found.instances] == ["i"]
         assert "no such git repository" in found.facts.excluded["j"]
     (tmp_path / "i.jsonl").write_text(json.dumps({**ROW, "patch": "x"}))
     with pytest.raises(DataError, match="none of 1 instances can be used"):
-        prepare(benchmark, tmp_path / "cache", store, 0)
+        prepare(benchmark, tmp_path / "cache", 0)
