@@ -18,7 +18,6 @@ from fusesearch.reporting.experiment.results import RESULTS, read_results
 from fusesearch.reporting.page import Section
 from tasks.experiments.spec import experiment_names, load_experiment
 from tasks.running.places import EXPERIMENTS, experiment_files
-from tasks.stages import TRAINED
 
 TITLE = "Experiments"
 INTRODUCTION = (
@@ -61,7 +60,7 @@ def _html(path: Path) -> str:
     results, asked = read_results(path.parent), load_experiment(path.parent.name, path.parents[1])
     curves = path.parents[2] / experiment_files(asked.name) / "curves.csv"
     figures = figures_of(asked.figures, results, _curves(curves) if curves.exists() else [])
-    found = page_of(results, TRAINED)
+    found = page_of(results)
     return replace(found, sections=[*found.sections, Section("Figures", figures=figures)]).render("html")
 
 

@@ -38,9 +38,6 @@ def list_experiments() -> None:
 def run(
     names: Names,
     seeds: Seeds = None,
-    workers: Annotated[
-        int | None, typer.Option("--jobs", help="Nodes to run at once; by default two if cores and memory allow it.", min=1)
-    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would run.")] = False,
 ) -> None:
     """Run the nodes of an experiment that are missing or out of date, then write its results.
@@ -52,22 +49,19 @@ def run(
     ```
     python -m flows experiment run filtering --dry-run
     python -m flows experiment run filtering
-    python -m flows experiment run all --jobs 2
     ```
     """
-    from fusesearch.core.config import load_params
     from fusesearch.core.text import duration
     from tasks.experiments.results import write_overview
-    from tasks.experiments.schedule import experiments_lock, pending_tasks, workers_for
+    from tasks.experiments.schedule import experiments_lock, pending_tasks
 
     experiments, numbers = [row for row in _chosen(names) if not (row.finished and ALL in names)], _numbers(seeds)
     with nullcontext() if dry_run else experiments_lock():
-        workers = workers or workers_for(load_params())
         pending, total = pending_tasks(experiments, numbers)
         if not pending:
             typer.echo(f"nothing to do: all {total} runs exist, and nothing they depend on has changed")
         else:
-            typer.echo(f"{len(pending)} of {total} to run, {workers} at a time")
+            typer.echo(f"{len(pending)} of {total} to run")
         for task in pending:
             own = " (main pipeline)" if task.target == task.name else ""
             more = f" and {len(task.users) - 2} more" if task.users[2:] else ""
@@ -78,7 +72,7 @@ def run(
             from flows.experiments import run_experiments  # takes seconds: it imports Prefect
 
             started = time.monotonic()
-            run_experiments([experiment.name for experiment in experiments], numbers, workers)
+            run_experiments([experiment.name for experiment in experiments], numbers)
             typer.echo(f"done in {duration(time.monotonic() - started)}")
         write_overview()
 

@@ -27,7 +27,6 @@ from tasks.experiments.measuring import measured
 from tasks.experiments.outcome import ArmRun
 from tasks.experiments.spec import Experiment, experiment_names
 from tasks.running.places import EXPERIMENTS, experiment_files
-from tasks.stages import TRAINED
 
 
 def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path | None = None, root: Path = Path()) -> Results:
@@ -45,7 +44,7 @@ def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path |
     write_csv(files / "curves.csv", curves)
     for figure in draw(experiment.figures, results, curves):
         write_text(files / f"figures/{figure.name}.svg", figure.svg + "\n")
-    write_text(out / PAGE, page(results, TRAINED).render("md"))
+    write_text(out / PAGE, page(results).render("md"))
     write_json(out / RESULTS, results.model_dump(mode="json"))
     return results
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,8 +25,6 @@ from tasks.running.places import STATE
 from tasks.stages import STAGES
 
 LOGS = STATE / "experiments"
-TASK_BYTES = 3_000_000_000
-"""Memory of one task besides its model: PyTorch, the trainer, a batch of nano's episodes."""
 
 
 @dataclass
@@ -93,7 +90,7 @@ def tasks_of(planned: Iterable[tuple[Experiment, Sequence[ArmPlan]]], params: Pa
     """The tasks of experiments, each once and after the tasks it needs. ``params`` are the main pipeline's.
 
     One experiment comes whole before the next, so that its results do not wait for others. Within an experiment the order is
-    the pipeline's: a task runner that starts tasks in this order seldom meets one that still has to wait.
+    the pipeline's.
     """
     found: dict[str, ExperimentTask] = {}
     order = list(STAGES)
@@ -146,15 +143,3 @@ def experiments_lock(wait: bool = False) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-def workers_for(params: Params) -> int:
-    """How many nodes to run at once by default: two if cores and memory allow it and no GPU is in use, else one."""
-    import psutil
-
-    base = Path(params.model.base)
-    if params.grpo.rollouts == "vllm" or not base.is_dir():
-        return 1
-    weights = sum(path.stat().st_size for path in base.rglob("*") if path.is_file())
-    needed = TASK_BYTES + 16 * weights
-    return max(1, min(2, os.cpu_count() or 1, psutil.virtual_memory().available // needed))

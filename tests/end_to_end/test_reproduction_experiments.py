@@ -64,7 +64,7 @@ def test_a_killed_run_goes_on_where_it_was_and_shares_what_is_there(project):
     project.kill_during(("flows", "experiment", "run", "few"), saved_a_step)
     assert lock(project) == [nodes(project)["select"]]
 
-    done = project.run("flows", "experiment", "run", "few", "--jobs", "2")
+    done = project.run("flows", "experiment", "run", "few")
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{nodes(project)['select']}: " not in done.stdout + done.stderr
     assert set(lock(project)) == set(nodes(project).values())

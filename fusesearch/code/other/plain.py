@@ -71,13 +71,13 @@ def _blank(text: str) -> str:
     return rows
 
 
-def calls_in(text: str, path: str) -> dict[str, int]:
-    """Names that a text calls, or in Ruby may call, in order; each with the line of its first call, from 0."""
-    plain = without_text(text, path)
-    first: dict[str, int] = {}
-    for name, start in (_ruby_calls if path.endswith(RUBY) else _calls)(plain, path):
-        first.setdefault(name, start)
-    return {name: plain.count("\n", 0, start) for name, start in first.items()}
+def calls_in(text: str, path: str) -> list[str]:
+    """Names that a text calls, or in Ruby may call, in the order of their first calls."""
+    return list(dict.fromkeys(name for name, _ in _called(without_text(text, path), path)))
+
+
+def _called(plain: str, path: str) -> Iterator[tuple[str, int]]:
+    return (_ruby_calls if path.endswith(RUBY) else _calls)(plain, path)
 
 
 def _calls(plain: str, path: str) -> Iterator[tuple[str, int]]:
@@ -108,7 +108,8 @@ def use_of(name: str) -> re.Pattern[str]:
     imports = (
         r"[ \t]*(?:(?:import|from|use|require|#[ \t]*include)[ \t]+(?!\()|using[ \t]+(?:static[ \t]+)?[\w.:]+;|export[ \t]*\{)"
     )
-    return re.compile(rf"(?!{imports}|.*\b(?:{_KINDS}|{_FUNCTIONS})[ \t]+{word}).*(?<![\w$]){word}")
+    defined = rf"(?:{_KINDS}|{_FUNCTIONS})[ \t]+{word}(?![ \t]*[*&]|[ \t]+\w+[ \t]*[;,)=\[])"  # not `struct word * x;`
+    return re.compile(rf"(?!{imports}|.*\b{defined}).*(?<![\w$]){word}")
 
 
 def uses_in(
@@ -121,17 +122,17 @@ def uses_in(
         outside[span.start - 1 : span.end] = [""] * len(own)
         pieces.append((span, span.start, unnamed("\n".join(own), span.name) if any(name in line for line in own) else ""))
     if calls and path.endswith(BRACED):  # there only values and the bodies of macros call, and others declare
-        macro = False
+        macro, outside = False, without_text("\n".join(outside), path).split("\n")
         for number, (line, before) in enumerate(zip(lines, ["", *lines], strict=False)):
             macro = line.startswith("#define") or (macro and before.endswith("\\"))
             outside[number] = outside[number] if macro else re.sub(r"^[^=]*", lambda head: " " * len(head[0]), outside[number])
     word, uses = use_of(name), list[tuple[int, FunctionSpan | None]]()
     for function, first, text in [*pieces, (None, 1, "\n".join(outside))]:
-        if name in text:
-            rows = enumerate(() if calls else without_text(text, path).split("\n"))
-            found = [number for number, row in rows if word.match(row)]
-            found += [number for called, number in calls_in(text, path).items() if called == name] if calls else []
-            uses += [(first + number, function) for number in (found[:1] if function else found)]
+        plain = without_text(text, path) if name in text else ""
+        starts = (start for called, start in _called(plain, path) if called == name) if calls else ()
+        found = list(dict.fromkeys(plain.count("\n", 0, start) for start in starts))
+        found += [] if calls else [number for number, row in enumerate(plain.split("\n")) if word.match(row)]
+        uses += [(first + number, function) for number in (found[:1] if function else found)]
     return uses
 
 

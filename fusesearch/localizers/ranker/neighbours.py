@@ -86,7 +86,7 @@ class Neighbours:
 
     def learn(self, spots: Iterable[Spot], callees: bool = True) -> None:
         """Where these are used and, unless ``callees`` are not wanted, what they call. Reads the facts of all files."""
-        fresh = {spot: [*calls_in(self._text(spot), spot.path)] if callees else [] for spot in spots}
+        fresh = {spot: calls_in(self._text(spot), spot.path) if callees else [] for spot in spots}
         own = {spot.called for spot in fresh} - self._naming.keys()
         names = own | ({name for some in fresh.values() for name in some if not is_common(name)} - self._defined.keys())
         keys = {name: [f"d:{name}", *(f"q:{name}.{made}" for made in CONSTRUCTORS)] for name in names}
@@ -105,9 +105,10 @@ class Neighbours:
 
     def callees(self, spot: Spot) -> list[Spot]:
         """What a function calls, in the order of the calls."""
-        found: dict[Spot, None] = {}
+        found = dict.fromkeys(self._followed(spot))
+        known = {one.called for one in found}
         for name in self._called[spot]:
-            found |= dict.fromkeys(self._followed(name, spot) or ([] if is_common(name) else self._by_name(name, spot)))
+            found |= dict.fromkeys([] if name in known or is_common(name) else self._by_name(name, spot))
         return [one for one in found if one != spot][:CALLEES]
 
     def uses(self, spot: Spot) -> Iterator[Use]:
@@ -124,8 +125,8 @@ class Neighbours:
             found = self.words(path, name, calls)
             followed += bool(found)
             for use in found:
-                meant = self._followed(name, use.spot) if several and followed <= MAX_FOLLOWED else []
-                meant = meant or self._by_name(name, use.spot)
+                targets = self._followed(use.spot) if several and followed <= MAX_FOLLOWED else []
+                meant = [one for one in targets if one.called == name] or self._by_name(name, use.spot)
                 inside = use.spot.span.name and use.spot.lies_in(spot)  # a method of a class uses it
                 own = path == spot.path and use.line in spot.span and not inside
                 if not own and (not meant or any(one.entity == spot.entity or one.lies_in(spot) for one in meant)):
@@ -147,15 +148,13 @@ class Neighbours:
         """The lines of a definition, with its own name made unknown."""
         return unnamed("\n".join(self.lines(spot.path)[spot.span.start - 1 : spot.span.end]), spot.span.name)
 
-    def _followed(self, name: str, caller: Spot) -> list[Spot]:
-        """What a name means in a function of Python, by its imports and types; none where they do not tell."""
-        found: list[Spot] = []
+    def _followed(self, caller: Spot) -> Iterator[Spot]:
+        """What a function of Python calls, as far as imports and types tell."""
         for entity in self._graph.callees(caller.entity) if is_python(caller.path) else ():
-            path, _, full = entity.partition("::")
-            outline = self._graph.outlines.get(path) if callable_name(path, full) == name else None
-            if span := outline and (outline.function(full) or outline.class_(full)):
-                found.append(Spot(path, FunctionSpan(span.start, span.end, full)))
-        return found
+            path, _, name = entity.partition("::")
+            outline = self._graph.outlines.get(path)
+            if span := outline and (outline.function(name) or outline.class_(name)):
+                yield Spot(path, FunctionSpan(span.start, span.end, name))
 
     def _by_name(self, name: str, caller: Spot) -> list[Spot]:
         """The definition that a name means in a function, if only one can be meant."""

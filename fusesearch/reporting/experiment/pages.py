@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
@@ -20,10 +20,10 @@ from fusesearch.reporting.page import Page, Section
 from fusesearch.reporting.table import ABSENT, Row, Table, cell, difference_cell, difference_table, pair_name
 
 
-def page(results: Results, trained: Collection[str]) -> Page:
-    """The page of one experiment; ``trained`` are the stages that make a checkpoint."""
+def page(results: Results) -> Page:
+    """The page of one experiment."""
     sections = [
-        Section("Figures by arm", list(_notes(results, trained)), [arms_table(results)]),
+        Section("Figures by arm", list(_notes(results)), [arms_table(results)]),
         Section("Differences", [DIFFERENCES_NOTE], [differences_table(results)]),
         Section("Orderings of the paper", [BY_CHANCE, *results.paper_notes], [orderings_table(results)]),
         Section("Power", [POWER_NOTE], [Table("By pair of arms", _POWER_HEADER, [Row(cells) for cells in _power(results)])]),
@@ -149,7 +149,7 @@ def _power(results: Results) -> Iterator[list[str]]:
             yield [pair_name(row, results.labels), of.of_differences, str(row.seeds), str(row.instances), found]
 
 
-def _notes(results: Results, trained: Collection[str]) -> Iterator[str]:
+def _notes(results: Results) -> Iterator[str]:
     yield (
         "Brackets are 95% intervals over instances and seeds, both taken as drawn at random. Pooled figures"
         " sum counts over episodes, as the FuseSearch tables do. Episodes that the infrastructure broke have no score and are "
@@ -162,11 +162,6 @@ def _notes(results: Results, trained: Collection[str]) -> Iterator[str]:
     figures = [(figure, METRICS[key]) for arm in results.arms for key, figure in arm.figures.items()]
     if any((figure.low or 0) < 0 or (of.percent and (figure.high or 0) > 1) for figure, of in figures):
         yield "Where an arm's interval passes 0 or 100%, which its figure cannot, the seeds are too few to tell how large it is."
-    if shared := _of_the_pipeline(results, trained):
-        yield (
-            f"Trained by the main pipeline itself: {'; '.join(shared)}. It uses all threads, other runs a share of "
-            "them where two go at once: weights differ in their last digits, and episodes after some steps."
-        )
     if results.missing:
         yield f"Missing, and in no figure: {', '.join(results.missing)}. `{results.command}` makes them."
     if results.other_instances:
@@ -174,17 +169,6 @@ def _notes(results: Results, trained: Collection[str]) -> Iterator[str]:
             f"**Measured on other instances than the rest: {', '.join(results.other_instances)}.** Figures over all of them are "
             f"of no one set; `{results.command}` makes those that are outdated again."
         )
-
-
-def _of_the_pipeline(results: Results, trained: Collection[str]) -> list[str]:
-    """Arms and seeds trained by the main pipeline where another arm of the same seed was trained for the experiment."""
-    own: dict[int, dict[str, bool]] = {}
-    for arm in results.arms:
-        for seed, nodes in arm.nodes.items():
-            if made := [stage == node for stage, node in nodes.items() if stage in trained]:
-                own.setdefault(seed, {})[arm.label] = all(made)
-    mixed = {seed: arms for seed, arms in own.items() if any(arms.values()) and not all(arms.values())}
-    return [f"{label}, seed {seed}" for seed, arms in mixed.items() for label, is_own in arms.items() if is_own]
 
 
 def _link(results: Results) -> str:

@@ -9,12 +9,11 @@ from fusesearch.reporting.experiment.results import read_results
 from tasks.experiments.paper import paper_figures
 from tasks.experiments.spec import experiment_names, load_experiment
 from tasks.running.places import EXPERIMENTS
-from tasks.stages import TRAINED
 
 
 def test_the_pages_of_experiments_and_the_page_over_all_are_fresh():
     every = {name: read_results(EXPERIMENTS / name) for name in sorted(experiment_names())}
-    made = {f"{name}/RESULTS.md": page(results, TRAINED).render("md") for name, results in every.items()}
+    made = {f"{name}/RESULTS.md": page(results).render("md") for name, results in every.items()}
     made["RESULTS.md"] = overview(list(every.values()))
     assert [name for name, text in made.items() if (EXPERIMENTS / name).read_text() != text] == []
 

@@ -86,6 +86,7 @@ impl Cart {
 fn taxed(price: i32) -> i32 { price * 2 }
 pub fn pay(cart: &Cart) -> i32 { cart.total() }
 static START: i32 = taxed(3);
+// let price = taxed(4);
 """,
     "java/Cart.java": """\
 package shop;
@@ -123,6 +124,8 @@ end
 #include "cart.h"
 int cart_total(cart_t *cart) { return cart->price; }
 int pay(cart_t *cart) { return cart_total(cart); }
+struct box { int x; };
+int open(struct box *it) { return it->x; }
 """,
 }
 
@@ -183,6 +186,7 @@ Sizes | go/vars.go:11 Sizes | | |
 rust/src/lib.rs::taxed | rust/src/lib.rs:5 taxed | rust/src/lib.rs:3 Cart.total, rust/src/lib.rs:7 | |
 cart_total | c/cart.c:2 cart_total | c/cart.c:3 pay | |
 cart_t | c/cart.h:2 cart_t | c/cart.h:5, c/cart.c:2 cart_total, c/cart.c:3 pay | |
+box | c/cart.c:4 box | c/cart.c:5 open | |
 CART_MAX | c/cart.h:1 CART_MAX | | |
 made_cart | tests/helping.py:1 made_cart | | |
 """

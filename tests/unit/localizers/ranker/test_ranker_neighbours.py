@@ -117,7 +117,7 @@ def test_callees_and_callers(tmp_path: Path, files: dict[str, str], name: str, c
 
 def test_text_is_blanked_out_in_place_and_calls_of_ruby_are_told_from_its_other_words():
     source = "def f(a, b: 1)\n  c = a.d\n  c\n  e(c)\n  @g.h { |i| i.j }\n  :k\n  l: 1\n  M::N.new\nend\n"
-    assert list(calls_in(source, "a.rb")) == ["d", "e", "h", "j", "M", "N", "new", "end"]
+    assert calls_in(source, "a.rb") == ["d", "e", "h", "j", "M", "N", "new", "end"]
     for path, source, expected in [
         ("a.go", "f(\"a(b)\") // g(1)\nx := 'c'", "f(      )        \nx :=    "),
         ("a.rs", "fn f<'a>(x: &'a str) { g('x') }", "fn f<'a>(x: &'a str) { g(   ) }"),

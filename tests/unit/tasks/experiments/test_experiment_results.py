@@ -18,7 +18,6 @@ from tasks.experiments.mlflow_runs import arm_record, held_out, varied
 from tasks.experiments.outcome import ArmRun, scores_digest
 from tasks.experiments.results import write_overview, write_results
 from tasks.running.places import MAIN, NODES, experiment_files
-from tasks.stages import TRAINED
 from tests.fakes.experiment_runs import experiment, reference, run, runs, score
 
 FILES = experiment_files("filtering")
@@ -116,7 +115,7 @@ def test_fewer_than_three_seeds_decide_nothing_however_large_the_difference(root
     results = measured_of(root, runs(root, {"none": 0.0, "joint": 1.0}, seeds=seeds))
     assert results.claims[0].verdict == "undecided"
     assert "fewer than 3 seeds cannot tell" in results.claims[0].sentence
-    assert ("| at least " in page(results, TRAINED).render("md")) == (len(seeds) == 1)
+    assert ("| at least " in page(results).render("md")) == (len(seeds) == 1)
     assert {ordering(row) for row in results.differences} <= {None, "same direction", "no difference", "other direction"}
 
 
@@ -129,7 +128,7 @@ def test_an_undecided_claim_says_what_would_have_been_found_and_with_a_margin_no
     seen = f"{100 * row.detectable(len(equal.claims)):.1f}"
     assert row.detectable() < row.detectable(len(equal.claims)) < 0.1
     assert f"a true difference of {seen} points would probably be found" in equal.claims[0].sentence
-    assert f"| 3 | 600 | {seen} |" in page(equal, TRAINED).render("md")
+    assert f"| 3 | 600 | {seen} |" in page(equal).render("md")
 
 
 def test_seconds_and_what_the_paper_does_not_print_are_no_orderings(root):
@@ -140,7 +139,7 @@ def test_seconds_and_what_the_paper_does_not_print_are_no_orderings(root):
     assert [row.metric for row in found.differences if ordering(row)] == ["file_micro_f1"]
     assert "Of 1 ordering in the paper's table" in found.summary
     assert found.arm("none").figures["seconds"].paper == 9
-    text = page(found, TRAINED).render("md")
+    text = page(found).render("md")
     assert "Seconds are of runs that had the machine to themselves or shared it" in text
     assert "The paper's F1 0.7/0.3, pooled is computed from its F1 of files and of functions" in text
 
@@ -165,17 +164,9 @@ def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them_and_what_pri
     assert ordering(row.model_copy(update={"estimate": 0.0006, "p_holm": 0.9})) == "same direction"
 
 
-def test_the_page_names_models_of_the_main_pipeline_beside_others_and_what_was_noted_of_the_papers_table(better):
-    def said(*names, **changes):
-        own = {"nodes": {0: {"sft": "sft"}, 1: {"sft": "sft-made"}}}
-        arms = [arm.model_copy(update=own) if arm.name in names else arm for arm in better.arms]
-        return page(better.model_copy(update={"arms": arms, **changes}), TRAINED).render("md")
-
-    assert "main pipeline" not in said()
-    noted = said(paper_notes=["It prints e of joint twice."])
+def test_the_page_says_what_was_noted_of_the_papers_table(better):
+    noted = page(better.model_copy(update={"paper_notes": ["It prints e of joint twice."]})).render("md")
     assert "It prints e of joint twice." in noted[noted.index("## Orderings") : noted.index("## Power")]
-    assert "Trained by the main pipeline itself: F1 and e, seed 0." in said("joint")
-    assert "main pipeline" not in said("none", "joint")
 
 
 def test_calls_of_the_first_turn_of_later_ones_and_repeats_within_a_turn_are_told_apart():
