@@ -167,21 +167,17 @@ def tokenizer(place: Place) -> Iterator[Check]:
 
 
 def vllm(place: Place) -> Iterator[Check]:
-    """vLLM, or its servers elsewhere, where rollouts, episodes or the teacher ask it."""
+    """vLLM, where rollouts, episodes or the teacher ask it."""
     from fusesearch.training.serving import vllm_python
 
     params, teacher = place.params, place.params.teacher
     own_teacher = bool(teacher.model) and not teacher.base_url
     if "vllm" not in (params.grpo.rollouts, params.evaluate.rollouts) and not own_teacher:
         return
-    for address in params.compute.servers:
-        health = f"{address.rstrip('/').removesuffix('/v1')}/health"
-        yield Check("vllm server", reachable(health), address, "start vLLM there, or change compute.servers")
-    if not params.compute.servers:
-        try:
-            yield Check("vllm", True, str(vllm_python()))
-        except ConfigError as error:
-            yield Check("vllm", False, "not installed", str(error))
+    try:
+        yield Check("vllm", True, str(vllm_python()))
+    except ConfigError as error:
+        yield Check("vllm", False, "not installed", str(error))
 
 
 def verl(place: Place) -> Iterator[Check]:

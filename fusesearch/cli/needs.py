@@ -48,7 +48,7 @@ def gpu_checks(params: Params, machine: Machine, root: Path) -> Iterator[Check]:
         return
     ranks, verl = params.compute.ranks, params.grpo.engine == "verl"
     options = server_options(params.compute.options)
-    vllm = params.grpo.rollouts == "vllm" and not params.compute.servers and not verl
+    vllm = params.grpo.rollouts == "vllm" and not verl
     serve = params.compute.serve * options.tensor_parallel_size if vllm else 0
     nodes, each, tokens = verl_cluster(params, root) if verl else (1, serve, 0)
     wanted = max(ranks, each)

@@ -78,9 +78,6 @@ LOCALIZERS = {
         "fusesearch.localizers.agentless:AgentlessLocalizer",
         "no agent: tree, suspicious files, elements from skeletons, places to edit (Agentless section 3.1)",
     ),
-    "agentless-folders": Entry(
-        "fusesearch.localizers.agentless:AgentlessFoldersLocalizer", "the same, after asking which folders do not matter"
-    ),
     "cosil": Entry(
         "fusesearch.localizers.cosil:CoSilLocalizer",
         "files from the tree and their imports, then functions along the call graph, pruned (CoSIL section 3)",

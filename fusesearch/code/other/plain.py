@@ -27,6 +27,7 @@ _HASHES = (*RUBY, ".ex", ".exs", ".sh", ".bash", ".pl", ".pm", ".r", ".jl", ".py
 _DASHES = (".lua", ".sql", ".hs", ".elm")
 _CHARACTER, _QUOTED, _STRING = r"'(?:\\[^'\n]*|[^'\\\n])'", r"'(?:[^'\\\n]|\\.)*'", r"\$?\"(?:[^\"\\\n]|\\.)*\""
 _LONG = r"[fF][rR]?\"(?!\"\")(?:[^\"\\\n]|\\.)*\"|[fF][rR]?'(?!'')(?:[^'\\\n]|\\.)*'|\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)|"
+_NO_BREAK = re.compile(r"[^\n]")
 _BRACES = re.compile(r"(?<=\{)(?<!\{\{)[^{}\n]*(?=\})")
 _FIELDS = re.compile(r"(?<=[#$]\{)[^{}\n]*(?=\})|(?<=\\\()[^\n\"]*(?=\))")
 """Fields of an f-string and of C#'s, and those of Ruby, JavaScript, Kotlin, Swift and others."""
@@ -65,10 +66,11 @@ def without_text(source: str, path: str) -> str:
 
 def _blank(text: str) -> str:
     """Blanks in the place of a comment or a string, but for the fields of a string, which are code."""
-    rows = re.sub(r"[^\n]", " ", text)
+    parts, last = list[str](), 0
     for field in (_BRACES if text[0] in "fF$" else _FIELDS).finditer(text) if text[0] in "fF$\"'`" else ():
-        rows = rows[: field.start()] + field[0] + rows[field.end() :]
-    return rows
+        parts += [_NO_BREAK.sub(" ", text[last : field.start()]), field[0]]
+        last = field.end()
+    return "".join([*parts, _NO_BREAK.sub(" ", text[last:])])
 
 
 def calls_in(text: str, path: str) -> list[str]:
@@ -130,7 +132,10 @@ def uses_in(
     for function, first, text in [*pieces, (None, 1, "\n".join(outside))]:
         plain = without_text(text, path) if name in text else ""
         starts = (start for called, start in _called(plain, path) if called == name) if calls else ()
-        found = list(dict.fromkeys(plain.count("\n", 0, start) for start in starts))
+        found, number, last = list[int](), 0, 0
+        for start in starts:
+            number, last = number + plain.count("\n", last, start), start
+            found += [number] if found[-1:] != [number] else []
         found += [] if calls else [number for number, row in enumerate(plain.split("\n")) if word.match(row)]
         uses += [(first + number, function) for number in (found[:1] if function else found)]
     return uses

@@ -6,9 +6,7 @@ Nothing else changes: what is left stands in the order that it has without them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from fnmatch import fnmatchcase
-from functools import lru_cache
 
 from fusesearch.code.kinds import is_test
 from fusesearch.code.reader import language_of, reader_of
@@ -34,24 +32,20 @@ def within(
 
     Raises :class:`OptionError` where no file fits.
     """
-    tests: dict[str, Callable[[str], bool]] = {}
-    if path:
-        tests["path"] = lambda file: any(_fits(file, pattern) for pattern in patterns)
-        patterns = [one.strip().replace(os.sep, "/").removeprefix("./").strip("/") for one in path.split(",")]
-    if lang:
-        tests["lang"] = lambda file: not languages.isdisjoint(_languages(file.rpartition("/")[2].rpartition(".")[2].lower()))
-        languages = {one.strip().lower() for one in lang.split(",")}
-    if since:
-        tests["since"] = changed_since(repository, since).__contains__
-    if no_tests:
-        tests["no-tests"] = lambda file: not is_test(file)
-    left = repository.files()
-    for option, fits in tests.items():
-        left = [file for file in left if fits(file)]
+    given = {"path": path, "lang": lang, "since": since, "no-tests": no_tests}
+    patterns = [one.strip().replace(os.sep, "/").removeprefix("./").strip("/") for one in (path or "").split(",")]
+    languages = {one.strip().lower() for one in (lang or "").split(",")}
+    changed = changed_since(repository, since) if since else ()
+
+    def allowed(file: str) -> bool:
+        fits = any(_fits(file, pattern) for pattern in patterns) and (not lang or not languages.isdisjoint(_languages(file)))
+        return fits and (not since or file in changed) and not (no_tests and is_test(file))
+
+    if wanted := " ".join(f"--{name}" for name, value in given.items() if value):
+        left = set(filter(allowed, repository.files()))
         if not left:
-            raise OptionError(option, "no file here fits it" + " and the options before it" * (option != next(iter(tests))))
-    if tests:
-        repository.within = set(left).__contains__
+            raise OptionError(next(name for name, value in given.items() if value), f"no file here fits {wanted}")
+        repository.within = left.__contains__
     return repository
 
 
@@ -62,9 +56,7 @@ def _fits(path: str, pattern: str) -> bool:
     return path == pattern or path.startswith(f"{pattern}/") or any(fnmatchcase(path, name) for name in names)
 
 
-@lru_cache(maxsize=1000)
-def _languages(suffix: str) -> set[str]:
+def _languages(file: str) -> set[str]:
     """The suffix and the names of its language; headers are of C and of C++."""
-    path = f"a.{suffix}"
-    reader = reader_of(path)
-    return {suffix, language_of(path), reader.title.lower() if reader else "", *(("c++", "cpp") if suffix == "h" else ())}
+    suffix, reader = file.rpartition("/")[2].rpartition(".")[2].lower(), reader_of(file)
+    return {suffix, language_of(file), reader.title.lower() if reader else "", *(("c++", "cpp") if suffix == "h" else ())}

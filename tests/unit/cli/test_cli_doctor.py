@@ -112,14 +112,13 @@ def test_a_chat_template_has_to_show_the_tools_that_the_prompt_leaves_to_it(chec
     assert check.detail == (f"no/base: {detail}" if detail else "no/base")
 
 
-def test_a_profile_with_rollouts_by_vllm_needs_it_or_servers_elsewhere(checkout):
+def test_a_profile_with_rollouts_by_vllm_needs_it(checkout):
     def found(params):
         return [(check.name, check.ok) for check in vllm(Place(parse_params(params), checkout, NOTHING))]
 
     wanted = {"grpo": {"rollouts": "vllm"}}
     assert found({}) == []
     assert found(wanted) == [("vllm", False)]
-    assert found(wanted | {"compute": {"servers": ["http://127.0.0.1:9"]}}) == [("vllm server", False)]
     (checkout / ".venv-vllm/bin").mkdir(parents=True)
     (checkout / ".venv-vllm/bin/python").touch()
     assert found(wanted) == [("vllm", True)]

@@ -82,7 +82,7 @@ async def test_filters_say_which_files_may_be_named(folder):
         for tool in ("localize", "context"):
             found, refused = [await asking.call_tool(tool, {"issue": ISSUE, **more}) for more in (every, {"path": "web"})]
             assert "shapes.py:6-7  perimeter" in text(found)
-            assert (refused.is_error, "path: no file here fits it" in text(refused)) == (True, True)
+            assert (refused.is_error, "path: no file here fits --path" in text(refused)) == (True, True)
 
 
 async def test_a_model_searches_tells_its_turns_and_names_related_places_apart(folder):
