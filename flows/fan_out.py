@@ -27,8 +27,8 @@ from tasks.running.parts import Part, done, join, parts_of
 CLUSTER_PARTS = 256
 """Several for each core of a cluster, so that a worker that is done early takes another, and a lost one costs little."""
 
-LEAST = {"filter": 20, "evaluate": 400}
-"""Fewest keys of a stage (repositories, instances of all cells) that are worth the ten seconds in which processes start."""
+LEAST = {"evaluate": 400}
+"""Fewest keys of a stage (instances of all cells) that are worth the ten seconds in which processes start."""
 
 
 @task(name="part", task_run_name="{job.node.stage}: {part}", **RETRIED)

@@ -153,7 +153,6 @@ _ROWS = (
         },
         params=("filter",),
         code=("fusesearch/core/presets.py",),  # the rules that params.yaml leaves to the preset
-        divided=True,
         shows=("drops",),
         counts=(Count("instances", "filter: instances kept"),),
     ),

@@ -10,16 +10,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from fusesearch.code.kinds import file_kind, is_code
 from fusesearch.core.config import Filter
-from fusesearch.core.digests import digest
 from fusesearch.core.errors import ConfigError, DataError, RepositoryError
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.core.storage import instance_of, iter_rows
@@ -71,13 +68,8 @@ ReadBlobs = Callable[[Instance], Reader]
 Dropped = list[tuple[str, str]]
 """Ids of dropped pairs, and the rule that dropped each."""
 
-Truths = Mapping[str, Truth | str]
-"""Truths known before, by :func:`truth_key`; in place of one that does not exist, the rule that the pair breaks."""
 
-
-def filter_table(
-    path: Path, rules: Filter, repos_dir: Path, drops: Counter[str], dropped: Dropped, known: Truths | None = None
-) -> Iterator[Instance]:
+def filter_table(path: Path, rules: Filter, repos_dir: Path, drops: Counter[str], dropped: Dropped) -> Iterator[Instance]:
     """Yield the instances of a table of raw pairs and count the other pairs in ``drops``; see :func:`filter_pairs`.
 
     Raises :class:`ArtifactError` when the table cannot be read.
@@ -88,7 +80,7 @@ def filter_table(
         contested = contested_issues(iter_rows(path, ["repo", "provenance"]))
     with Repositories(repos_dir) as repositories:
         pairs = _readable(iter_rows(path), drops, dropped)
-        yield from filter_pairs(pairs, rules, repositories.reader, drops, contested, dropped, known)
+        yield from filter_pairs(pairs, rules, repositories.reader, drops, contested, dropped)
 
 
 def filter_pairs(
@@ -98,12 +90,11 @@ def filter_pairs(
     drops: Counter[str],
     contested: frozenset[str] = frozenset(),
     dropped: Dropped | None = None,
-    known: Truths | None = None,
 ) -> Iterator[Instance]:
     """Yield the pairs that break no rule, with truth; count the others in ``drops`` by rule.
 
     ``read_blobs`` returns a reader of files at an instance's base commit; ``contested`` are issues that several pull
-    requests close; ``dropped`` takes their ids; pairs whose truth is ``known`` are not read.
+    requests close; ``dropped`` takes their ids.
     ``provenance["leaks"]`` of a kept pair says whether its issue names a modified ``file`` or ``function``. Bad rows are
     dropped and never raise; an unknown rule in ``rules.skip`` raises :class:`ConfigError`.
     """
@@ -111,7 +102,7 @@ def filter_pairs(
     seen = _Seen(rules.near_duplicate)
     for pair in pairs:
         judged = _Judged(pair, rules, contested)
-        broken = next((rule for rule in _broken(judged, read_blobs, seen, known or {}) if rule not in rules.skip), None)
+        broken = next((rule for rule in _broken(judged, read_blobs, seen) if rule not in rules.skip), None)
         if broken:
             drops[broken] += 1
             if dropped is not None:
@@ -203,35 +194,7 @@ class _Seen:
             self.patches.add(judged.pair.patch)
 
 
-def truths_of(path: Path, repos: Sequence[str], repos_dir: Path) -> Iterator[tuple[str, dict[str, Truth | str]]]:
-    """Repository by repository of those in ``repos``, the truths of its pairs in the table; pairs without a patch have none."""
-    rows = sorted(iter_rows(path, repos=repos), key=lambda row: row["repo"])
-    with Repositories(repos_dir) as repositories:
-        for repo, pairs in groupby(rows, key=lambda row: row["repo"]):
-            found: dict[str, Truth | str] = {}
-            for row in pairs:
-                with suppress(DataError):  # a pair that the rules of text and patch drop
-                    pair = instance_of(row)
-                    if len(pair.patch) <= MAX_PATCH_CHARS:
-                        found[truth_key(pair)] = _truth(pair, parse_patch(pair.patch), repositories.reader)
-            yield repo, found
-
-
-def truth_key(pair: Instance) -> str:
-    """What a pair's truth depends on."""
-    return digest(pair.repo, pair.base_commit, pair.patch)
-
-
-def _truth(pair: Instance, changes: list[FileChange], read_blobs: ReadBlobs) -> Truth | str:
-    try:
-        return truth_from_changes(changes, read_blobs(pair))
-    except RepositoryError:
-        return "no_snapshot"
-    except DataError:
-        return "does_not_apply"
-
-
-def _broken(judged: _Judged, read_blobs: ReadBlobs, seen: _Seen, known: Truths) -> Iterator[str]:
+def _broken(judged: _Judged, read_blobs: ReadBlobs, seen: _Seen) -> Iterator[str]:
     """Yield the rules that a pair breaks, in order. Lazy, so that later rules cost nothing once one is broken."""
     if judged.pair.truth is not None and judged.pair.truth.expected is not None:
         yield from _broken_question(judged, judged.pair.truth, read_blobs, seen)
@@ -240,11 +203,12 @@ def _broken(judged: _Judged, read_blobs: ReadBlobs, seen: _Seen, known: Truths) 
     yield from _broken_by_provenance(judged)
     yield from _broken_by_paths(judged)
     yield from _broken_by_earlier_text(judged, seen)
-    truth = known.get(truth_key(judged.pair)) or _truth(judged.pair, judged.changes, read_blobs)
-    if isinstance(truth, str):
-        yield truth  # a required rule
-    else:
-        judged.truth = truth
+    try:
+        judged.truth = truth_from_changes(judged.changes, read_blobs(judged.pair))
+    except RepositoryError:
+        yield "no_snapshot"
+    except DataError:
+        yield "does_not_apply"
     yield from _broken_by_truth(judged.truth, judged.rules)
 
 

@@ -78,15 +78,12 @@ LOCALIZERS = {
         "fusesearch.localizers.agentless:AgentlessLocalizer",
         "no agent: tree, suspicious files, elements from skeletons, places to edit (Agentless section 3.1)",
     ),
-    "agentless-folders": Entry(
-        "fusesearch.localizers.agentless:AgentlessFoldersLocalizer", "the same, after asking which folders do not matter"
-    ),
     "cosil": Entry(
         "fusesearch.localizers.cosil:CoSilLocalizer",
         "files from the tree and their imports, then functions along the call graph, pruned (CoSIL section 3)",
     ),
     "reposearcher": Entry(
-        "fusesearch.localizers.reposearcher:RepoSearcherLocalizer",
+        "fusesearch.localizers.fusesearch:RepoSearcherLocalizer",
         "six tools that look up definitions by file and name, ranked functions (ToolTrain 3.1)",
     ),
     "swerank": Entry(

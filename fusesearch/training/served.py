@@ -8,7 +8,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from fusesearch.core.config import Compute
 from fusesearch.core.cores import cores
 from fusesearch.core.errors import AGAIN, ArtifactError, InfrastructureError
 from fusesearch.core.schema import Tokens
-from fusesearch.training.serving import Servers
-from fusesearch.training.trainer import load_student, whole_weights
+from fusesearch.training.serving import NAME, Servers
+from fusesearch.training.trainer import whole_weights
 
 OPENING = [Message(role="user", content="Which code is this issue about?")]
 """What servers are asked when their weights are checked: short, because a large model on a CPU is asked the same."""
@@ -49,9 +49,7 @@ class ServedPolicy:
     def model(self, *addresses: str) -> VllmModel:
         """A model of it, for one event loop; by default by all servers."""
         servers = self._servers
-        return VllmModel(
-            self.tokenizer, addresses or servers.addresses, servers.max_context, name=servers.name, salt=self.version
-        )
+        return VllmModel(self.tokenizer, addresses or servers.addresses, servers.max_context, name=NAME, salt=self.version)
 
     def publish(self, model: Any, step: int) -> dict[str, float]:
         """Bring the weights that ``model`` has after ``step`` to every server. Returns figures for the log, in seconds.
@@ -108,7 +106,7 @@ class ServedPolicy:
             if not difference <= LARGEST_DIFFERENCE[self._dtype]:
                 raise InfrastructureError(
                     f"{address} does not sample from the published weights: its log-probabilities differ by {difference:.3g} on "
-                    "average; is it another model, or was it started without --logprobs-mode processed_logprobs?"
+                    "average; does compute.options change them?"
                 )
             largest = max(largest, difference)
         return largest
@@ -143,23 +141,18 @@ def _logits(model: Any, tokens: Tokens) -> Any:
 def served(checkpoint: Path | str, compute: Compute, out: Path, dtype: str) -> Iterator[ServedPolicy]:
     """Servers that have the weights of ``checkpoint``, a folder or hub id, in ``dtype``, for evaluation and teaching.
 
-    Those at given addresses change to these weights, others are started with them. Their output goes to ``out/vllm.log``.
-    Raises :class:`ArtifactError` without a checkpoint, and what :class:`~fusesearch.training.serving.Servers` raises.
+    Their output goes to ``out/vllm.log``. Raises :class:`ArtifactError` without a checkpoint, and what
+    :class:`~fusesearch.training.serving.Servers` raises.
     """
     import torch
     from transformers import AutoTokenizer
 
-    checkpoint, folder = _on_disk(checkpoint), out / "weights"
+    checkpoint = _on_disk(checkpoint)
     out.mkdir(parents=True, exist_ok=True)
     settings = compute.model_copy(update={"options": ["--dtype", dtype, *compute.options]})
-    with ExitStack() as stack:
-        servers = stack.enter_context(Servers(settings, out / "vllm.log", torch.cuda.device_count()))
+    with Servers(settings, out / "vllm.log", torch.cuda.device_count()) as servers:
         servers.start(checkpoint)
-        policy = ServedPolicy(folder, servers, AutoTokenizer.from_pretrained(str(checkpoint)), dtype)
-        if compute.servers:
-            stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            policy.check(load_student(checkpoint)[0], 1.0)
-        yield policy
+        yield ServedPolicy(out / "weights", servers, AutoTokenizer.from_pretrained(str(checkpoint)), dtype)
 
 
 def _on_disk(checkpoint: Path | str) -> Path:

@@ -1,4 +1,4 @@
-"""vLLM servers for rollouts: started and stopped by the stage, or running already at given addresses.
+"""vLLM servers for rollouts, started and stopped by the stage.
 
 vLLM runs in processes of its own, so its environment can be another one (``make serve-model``); only HTTP joins them.
 ``python -m fusesearch.training.serving CHECKPOINT`` serves a checkpoint on this machine's CPU until Ctrl-C.
@@ -66,10 +66,7 @@ def vllm_python() -> Path:
         return ENVIRONMENT.absolute()
     if importlib.util.find_spec("vllm"):
         return Path(sys.executable)
-    raise ConfigError(
-        f"vLLM is not installed: `make serve-model` installs it for a CPU, `{how_to_install('gpu')}` for GPUs; "
-        "or name servers that run already in compute.servers"
-    )
+    raise ConfigError(f"vLLM is not installed: `make serve-model` installs it for a CPU, `{how_to_install('gpu')}` for GPUs")
 
 
 def command(checkpoint: Path, *, name: str, port: int, gpu: bool = False) -> list[str]:
@@ -105,7 +102,7 @@ def environment() -> dict[str, str]:
 
 @dataclass
 class _Server:
-    """A server at ``address``; ``gpus`` and ``process`` are those of a started one."""
+    """A server at ``address``, on ``gpus``."""
 
     address: str
     gpus: Sequence[int] = ()
@@ -113,10 +110,9 @@ class _Server:
 
 
 class Servers(ExitStack):
-    """The servers of ``compute``. A context manager: at its end those that it started stop.
+    """The servers of ``compute``. A context manager: at its end they stop.
 
-    Servers at given addresses must run with :data:`FOR_ROLLOUTS` and with ``VLLM_SERVER_DEV_MODE=1``, without which they cannot
-    change their weights. One that dies ends the stage, which goes on from its last saved step when it is run again.
+    One that dies ends the stage, which goes on from its last saved step when it is run again.
 
     With ``--enable-sleep-mode`` among the options, servers leave the memory of their GPUs to training between :meth:`sleep` and
     the next :meth:`reload`.
@@ -128,16 +124,14 @@ class Servers(ExitStack):
         self._log = log
         self._weights: Path | None = None
         self._asleep = False
-        self.name, self.max_context = NAME, 0
+        self.max_context = 0
         self._options = server_options(compute.options)
         each = self._options.tensor_parallel_size
-        if gpus and not compute.servers and gpus < compute.serve * each:
+        if gpus and gpus < compute.serve * each:
             raise ConfigError(f"compute.serve asks for {compute.serve * each} GPUs, and this machine has {gpus}")
         # the last GPUs, because training starts from the first
         own = [range(gpus - (number + 1) * each, gpus - number * each) if gpus else () for number in range(compute.serve)]
-        self._servers = [_Server(address.rstrip("/").removesuffix("/v1")) for address in compute.servers] or [
-            _Server(f"http://{HOST}:{free_port()}", gpus) for gpus in own
-        ]
+        self._servers = [_Server(f"http://{HOST}:{free_port()}", gpus) for gpus in own]
 
     @property
     def addresses(self) -> list[str]:
@@ -145,20 +139,16 @@ class Servers(ExitStack):
         return [server.address for server in self._servers]
 
     def start(self, weights: Path) -> None:
-        """Start the servers with the checkpoint ``weights``, unless they run already, and return when all answer.
+        """Start the servers with the checkpoint ``weights``, and return when all answer.
 
-        Raises :class:`InfrastructureError` if one does not, or cannot serve rollouts.
+        Raises :class:`InfrastructureError` if one does not.
         """
         self._weights = weights
-        if not self._compute.servers:
-            for server in self._servers:
-                self._begin(server, weights)
-            for server in self._servers:
-                self._await(server)
-        facts = [_facts(server.address) for server in self._servers]
-        if len({name for name, _ in facts}) > 1:
-            raise ConfigError(f"the servers of compute.servers serve different models: {sorted({name for name, _ in facts})}")
-        self.name, self.max_context = facts[0][0], min(length for _, length in facts)
+        for server in self._servers:
+            self._begin(server, weights)
+        for server in self._servers:
+            self._await(server)
+        self.max_context = min(_longest_context(server.address) for server in self._servers)
 
     def reload(self, weights: Path) -> None:
         """Let every server change to ``weights`` where it stands. Raises :class:`InfrastructureError` if one fails."""
@@ -193,9 +183,8 @@ class Servers(ExitStack):
                 if self._asleep:
                     client.post("/wake_up?tags=kv_cache").raise_for_status()
         except httpx2.HTTPError as error:
-            then = f"see {self._log}" if server.process else "start vLLM there with VLLM_SERVER_DEV_MODE=1 and the same model"
             raise InfrastructureError(
-                f"{server.address} does not take new weights ({_reason(error)}): {then}, then {AGAIN}"
+                f"{server.address} does not take new weights ({_reason(error)}): see {self._log}, then {AGAIN}"
             ) from None
 
     def _begin(self, server: _Server, weights: Path) -> None:
@@ -241,14 +230,13 @@ def server_options(options: Sequence[str]) -> argparse.Namespace:
         raise ConfigError(f"compute.options: {error}") from None
 
 
-def _facts(address: str) -> tuple[str, int]:
-    """Name of the served model and longest context in tokens. Raises :class:`InfrastructureError` if there is no vLLM."""
+def _longest_context(address: str) -> int:
+    """In tokens. Raises :class:`InfrastructureError` if the server does not say it."""
     try:
         response = httpx2.get(f"{address}/v1/models", timeout=30, trust_env=False).raise_for_status()
-        model = response.json()["data"][0]
-        return str(model["id"]), int(model["max_model_len"])
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, KeyError, IndexError, TypeError) as error:
-        raise InfrastructureError(f"no vLLM server answers at {address} ({_reason(error)})") from None
+        return int(response.json()["data"][0]["max_model_len"])
+    except (httpx2.HTTPError, ValueError, KeyError, IndexError, TypeError) as error:
+        raise InfrastructureError(f"vLLM at {address} names no model ({_reason(error)}): {AGAIN}") from None
 
 
 def _answers(address: str) -> bool:

@@ -35,7 +35,7 @@ FILES = {
     "tools/release.py": "def release():\n    pass\n",
     "README.md": "# Shop\n",
 }
-MARKS = {"folders": "in a slash", "files": "### Repository tree", "elements": "### Skeletons", "edits": ""}
+MARKS = {"files": "### Repository tree", "elements": "### Skeletons", "edits": ""}
 BASKET = "```\nshop/basket.py\n```"
 
 
@@ -113,14 +113,3 @@ async def test_a_question_is_asked_again_at_temperature_one(repository):
     assert model.kinds == ["files", "elements", "elements", "elements", "edits"]
     assert model.sampled == [(0.2, 3), (0.2, 3), (1.0, 4), (1.0, 5), (0.2, 3)]
     assert [(one.entity, one.lines) for one in trajectory.answer.modify] == [("shop/basket.py", (3, 3))]
-
-
-async def test_folders_that_do_not_matter_are_left_out_of_the_tree_unless_that_is_all_of_them(repository):
-    files = "```\ntools/release.py\nshop/basket.py\n```"
-    trajectory, model = await run(repository, "agentless-folders", folders="```\ntools/\nshop/basket.py\n```", files=files)
-    assert trajectory.localizer == "agentless-folders"
-    trees = [model.prompt(kind).split("### Repository tree ###")[1].split("### Your")[0] for kind in ("folders", "files")]
-    assert ["tools/" in tree for tree in trees] == [True, False]
-    assert trajectory.answer.files == ["shop/basket.py"]
-    _, model = await run(repository, "agentless-folders", folders="```\ntools/\nshop/\n```")
-    assert "release.py" in model.prompt("files")

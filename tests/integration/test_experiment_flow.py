@@ -17,12 +17,11 @@ from prefect.settings import PREFECT_API_URL
 from flows import experiments
 from flows.server import prefect_server, stop
 from fusesearch.core.errors import DataError
-from fusesearch.core.storage import read_instances, read_json, write_instances
+from fusesearch.core.storage import read_trajectories
 from tasks.experiments.schedule import ExperimentTask
 from tasks.running.dvc_command import reason
 from tasks.running.places import MAIN
 from tasks.running.process import OWNER, birth
-from tests.integration.test_parts import PATCH
 from tests.integration.test_parts import project as five  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
@@ -169,16 +168,13 @@ def test_a_stage_whose_owner_is_gone_ends_by_itself(background):
 
 SHARED = """
 import flows.fan_out, flows.run
-flows.fan_out.LEAST["filter"], flows.fan_out.cores = 1, lambda: 2
-flows.run.main(["filter"])
+flows.fan_out.LEAST["synthesize"], flows.fan_out.cores = 1, lambda: 2
+flows.run.main(["synthesize"])
 """
 
 
 @pytest.mark.rare
 def test_the_cores_of_a_machine_share_a_stage_in_processes(five, empty_store):  # noqa: F811
-    write_instances(
-        MAIN["mine.pairs"], [row.model_copy(update={"patch": PATCH}) for row in read_instances(MAIN["split.sft"])[:1]]
-    )
     for name in ("params.yaml", "dvc.yaml", "fusesearch", "tasks"):
         (five / name).symlink_to(ROOT / name)
     shutil.copyfile(empty_store, five / "mlflow.db")
@@ -186,5 +182,5 @@ def test_the_cores_of_a_machine_share_a_stage_in_processes(five, empty_store):  
     command = [sys.executable, "-c", SHARED]
     done = subprocess.run(command, cwd=five, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "'filter: 1 from o/r' - Finished in state Completed()" in done.stdout + done.stderr
-    assert read_json(MAIN["filter.drops"])["short_issue"] == 1
+    assert "'synthesize: 2 from i0' - Finished in state Completed()" in done.stdout + done.stderr
+    assert len(read_trajectories(MAIN["synthesize.candidates"])) == 20

@@ -1,7 +1,6 @@
 """Parts of a stage's work: together they make what one process makes, and the stage itself makes a lost one."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from fusesearch.core.config import parse_params
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.core.storage import read_instances, read_json, read_trajectories, silent, write_instances
 from tasks.evaluate import evaluate_cells
-from tasks.filter import filter_pairs
 from tasks.mine import mine
 from tasks.running.node import Job, Node
 from tasks.running.parts import Part, done, join, parts_of
@@ -28,15 +26,6 @@ PARAMS = parse_params(
         "evaluate": {"cells": {"words": {"localizer": "lexical"}}, "runs": 2},
     }
 )
-PATCH = """\
-diff --git a/part0.py b/part0.py
---- a/part0.py
-+++ b/part0.py
-@@ -1,2 +1,2 @@
- def work_0(x):
--    return x + 0
-+    return x
-"""
 
 
 @pytest.fixture
@@ -130,35 +119,18 @@ def test_episodes_made_in_parts_have_the_scores_of_one_process(project):
     assert len(figures[0][0]) == 10
 
 
-def test_pairs_mined_and_filtered_in_parts_are_those_of_one_process_byte_for_byte(tmp_path, monkeypatch):
+def test_pairs_mined_in_parts_are_those_of_one_process_byte_for_byte(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = {"packages": ["pygtrie", "tabulate"], "per_repository": 2, "attempts_per_repository": 20, "workers": 1}
     params = parse_params({"mine": config})
 
-    def run(stage, function, count, lost):
-        place = scratch(tmp_path, f"{stage}-{count}-{lost}")
-        with alone(stage, place):
-            parts = do(job(stage, place, params=params), count, lost)
-            function(job(stage, place, params=params))
-        return len(parts)
-
     made = []
     for count, lost in ((0, None), (2, 0)):
-        assert run("mine", mine, count, lost) == run("filter", filter_pairs, count, lost) == count
-        made.append([MAIN[name].read_bytes() for name in ("mine.pairs", "filter.instances", "filter.drops")])
-        made[-1].append(read_json(MAIN["mine.table"]))
+        place = scratch(tmp_path, f"mine-{count}")
+        with alone("mine", place):
+            assert len(do(job("mine", place, params=params), count, lost)) == count
+            mine(job("mine", place, params=params))
+        made.append([MAIN["mine.pairs"].read_bytes(), read_json(MAIN["mine.table"])])
         made[-1].append(sorted(path.relative_to(MAIN["mine.repos"]) for path in MAIN["mine.repos"].rglob("*")))
     assert made[0] == made[1]
-    assert len(read_instances(MAIN["filter.instances"])) >= 2
-
-
-def test_known_truths_are_not_read_again(project):
-    place = scratch(project, "known")
-    pairs = [
-        row.model_copy(update={"patch": PATCH, "problem_statement": "x" * 99}) for row in read_instances(MAIN["split.sft"])[:1]
-    ]
-    write_instances(MAIN["mine.pairs"], pairs)
-    do(job("filter", place), 1)
-    shutil.rmtree(MAIN["mine.repos"])
-    filter_pairs(job("filter", place))
-    assert [row.truth.functions for row in read_instances(MAIN["filter.instances"])] == [["part0.py::work_0"]]
+    assert len(read_instances(MAIN["mine.pairs"])) >= 2

@@ -1,14 +1,10 @@
 """Partial clones of remote repositories over file://, and addresses that mean harm."""
 
 import json
-import os
 
 import pytest
 
 from fusesearch.core.errors import RepositoryError
-from fusesearch.core.schema import Instance
-from fusesearch.core.storage import silent
-from fusesearch.data.sources.benchmark import clone_all
 from fusesearch.evaluation.benchmarks import prepare, snapshot
 from fusesearch.evaluation.grid import Benchmark
 from fusesearch.search import clones
@@ -92,17 +88,6 @@ def test_a_hostile_address_is_refused_in_one_line_before_git_runs(tmp_path, monk
         with pytest.raises(RepositoryError, match="needs an https") as caught, open_clone(address, tmp_path):
             pass
         assert "secret" not in str(caught.value)
-
-
-def test_a_remote_that_is_not_there_is_one_clear_line_and_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(clones, "PAUSE_SECONDS", 0.0)
-    monkeypatch.setenv("GITHUB_SERVER_URL", tmp_path.as_uri())
-    rows = [Instance(instance_id=repo, repo=repo, base_commit="1" * 40, problem_statement="") for repo in ("o/missing", "../x")]
-    skipped = clone_all(rows, tmp_path / "repos", tmp_path / "state", 1, silent)
-    assert "missing" in skipped["o/missing"]
-    assert "not a repository" in skipped["../x"]
-    assert all(reason.isprintable() for reason in skipped.values())
-    assert [name for name in os.listdir(tmp_path / "state/clones") if not name.endswith(".lock")] == []
 
 
 def test_a_benchmark_without_clones_is_cloned(work, tmp_path, monkeypatch):

@@ -12,7 +12,6 @@ import torch
 from fusesearch.core.config import Compute
 from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.training import serving
-from fusesearch.training.nano import student
 from fusesearch.training.served import ServedPolicy
 from fusesearch.training.serving import Servers
 from fusesearch.training.trainer import load_student, quiet
@@ -128,23 +127,6 @@ def test_servers_that_sleep_wake_with_their_weights(tmp_path, base):
         assert httpx2.post(f"{servers.addresses[0]}/v1/completions", json={}).json() == {"error": {"message": "asleep"}}
         servers.wake()
         assert it.check() < 1e-4
-
-
-@pytest.mark.parametrize("address", ["http://127.0.0.1:9", "http://127.0.0.1:9/v1/", "nonsense"])
-def test_an_address_that_is_nobodys_is_one_line(tmp_path, address):
-    with pytest.raises(InfrastructureError, match="no vLLM server answers at"):
-        Servers(Compute(servers=[address]), tmp_path / "vllm.log", gpus=0).start(tmp_path)
-
-
-def test_a_server_of_a_model_with_another_vocabulary_is_one_line(tmp_path, setting):
-    tokenizer = student.train_tokenizer(["def prime(n): return n"] * 5, 300)
-    model = student.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0)
-    given = Servers(Compute(servers=setting.servers.addresses), tmp_path / "none.log", gpus=0)
-    given.start(tmp_path)
-    weights = ServedPolicy(tmp_path / "other", given, tokenizer, "float32")
-    with pytest.raises(InfrastructureError, match=r"does not take new weights .*: start vLLM there with .* the same model"):
-        weights.publish(model, 0)
-    assert setting.check() < 1e-4  # its own trainer goes on
 
 
 def test_no_room_for_weights_is_one_line(tmp_path, setting):

@@ -49,10 +49,9 @@ class GitSource(Section):
 
 
 class BenchmarkSource(Section):
-    """The source `benchmark`: files in the SWE-bench schema, or data sets of the Hugging Face hub."""
+    """The source `benchmark`: files in the SWE-bench schema."""
 
     files: list[Path] = Field(default_factory=list, description=".json, .jsonl or .parquet")
-    hub: list[str] = Field(default_factory=list, description="ids of data sets, as owner/name or owner/name:split")
 
 
 class Mine(Section):

@@ -214,9 +214,6 @@ class Compute(Section):
         description="processes that train together, each on a GPU of its own with its share of the weights, or "
         "on cores where there is no GPU; 1: the stage's own process, on one GPU",
     )
-    servers: list[str] = Field(
-        [], description="addresses of running vLLM servers (http://HOST:PORT) for rollouts; empty: the stage starts its own"
-    )
     serve: int = Field(
         1, ge=1, description="vLLM servers to start, each on a GPU of its own, or on the CPU of a machine without one"
     )

@@ -1,17 +1,15 @@
-"""The source ``benchmark``: published sets in the SWE-bench schema, as files or from the Hugging Face hub.
+"""The source ``benchmark``: published sets in the SWE-bench schema, as files.
 
 Keeps unknown columns with each row.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fusesearch.core.config import BenchmarkSource
 from fusesearch.core.errors import ConfigError, DataError, RepositoryError
@@ -21,8 +19,6 @@ from fusesearch.core.text import flat_name
 from fusesearch.data.sources.base import REPOSITORY, TRIES, Mined
 from fusesearch.data.swe_bench import instances, read_rows
 from fusesearch.search.clones import address_on_github, open_clone
-
-_HUB = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?", re.ASCII)
 
 
 @dataclass
@@ -41,10 +37,9 @@ class Benchmark:
 
         Raises :class:`ConfigError` if the params name no set, :class:`DataError` for an unreadable one or missing columns.
         """
-        if not self.config.files and not self.config.hub:
-            raise ConfigError("mine.benchmark: name files, or data sets of the hub")
+        if not self.config.files:
+            raise ConfigError("mine.benchmark: name files")
         rows = [row for path in self.config.files for row in instances(str(path), read_rows(path))]
-        rows += [row for name in self.config.hub for row in instances(name, hub_rows(name))]
         skipped = clone_all(rows, repos_dir, self.state_dir, self.workers, progress)
         kept = [row for row in rows if row.repo not in skipped]
         if not kept:
@@ -78,23 +73,3 @@ def clone_all(rows: Iterable[Instance], repos_dir: Path, state_dir: Path, worker
     with ThreadPoolExecutor(workers, thread_name_prefix="clone") as pool:
         list(pool.map(clone, sorted(commits)))
     return dict(sorted(skipped.items()))
-
-
-def hub_rows(name: str) -> Iterator[dict[str, Any]]:
-    """Rows of a data set of the Hugging Face hub, ``owner/name`` or ``owner/name:split`` (``test`` unless named).
-
-    Runs no code of the data set. Raises :class:`DataError` when it cannot be loaded.
-    """
-    if not _HUB.fullmatch(name):
-        raise ConfigError(f"mine.benchmark.hub: {name!r} is not a data set: write owner/name or owner/name:split")
-    dataset, _, split = name.partition(":")
-    try:
-        from datasets import load_dataset
-
-        loaded = load_dataset(dataset, split=split or "test")
-    except ImportError:
-        raise ConfigError("mine.benchmark.hub: install `datasets`, or give the files of the set") from None
-    except Exception as error:  # the library raises errors of the hub, of HTTP and of its formats
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise DataError(f"mine.benchmark.hub: {name} cannot be loaded ({reason})") from None
-    yield from (dict(row) for row in loaded)

@@ -13,8 +13,8 @@ from fusesearch.code.names import Named, placed, ranked, spans_of
 from fusesearch.code.skeleton import numbered, skeleton
 from fusesearch.code.tree import cut, source_files, tree_text
 from fusesearch.core.schema import Answer, Instance, Location
-from fusesearch.localizers.fenced import read_files, read_named, read_paths
-from fusesearch.localizers.prompting import AskingLocalizer, Interview, ask_until, room
+from fusesearch.localizers.fenced import read_files, read_named
+from fusesearch.localizers.prompting import AskingLocalizer, Interview, ask_until
 from fusesearch.search.repository import Repository
 
 MOST_FILES, TOP_FILES = 5, 3
@@ -23,7 +23,6 @@ WINDOW = 10
 """Lines shown around each element."""
 ATTEMPTS = 5
 """How often to ask until the answer names something that exists."""
-MAX_FOLDERS = 100
 MAX_NAMED = 60
 _EMPTY_TREE = "(no source files)"
 
@@ -36,16 +35,12 @@ class AgentlessLocalizer(AskingLocalizer):
 
     name = "agentless"
     mode = "sequential"
-    irrelevant_folders = False
-    """Whether it first asks which folders do not matter and leaves them out of the tree."""
 
     async def work(self, interview: Interview, instance: Instance, repository: Repository) -> None:
-        """A turn per question, at most ``2 + 2 * ATTEMPTS`` requests."""
+        """A turn per question, at most ``1 + 2 * ATTEMPTS`` requests."""
         files = await asyncio.to_thread(lambda: source_files(repository.files()))
         outlines = outlines_of(repository)
         stages = _Stages(interview, outlines)
-        if self.irrelevant_folders:
-            files = await stages.without_irrelevant(files)
         suspicious = await stages.files(files)
         if not suspicious:
             interview.answer(Answer())
@@ -56,13 +51,6 @@ class AgentlessLocalizer(AskingLocalizer):
         interview.answer(Answer(modify=ranked((location for _, location in edits or elements), suspicious)))
 
 
-class AgentlessFoldersLocalizer(AgentlessLocalizer):
-    """Agentless that first asks which folders do not matter."""
-
-    name = "agentless-folders"
-    irrelevant_folders = True
-
-
 class _Stages:
     """The questions about one snapshot. Replies are checked against it."""
 
@@ -71,18 +59,10 @@ class _Stages:
         self.outlines = outlines
         self.issue = interview.trajectory.issue
 
-    async def without_irrelevant(self, files: Sequence[str]) -> list[str]:
-        """Files outside the folders that the model calls irrelevant; all files if none would remain."""
-        turn = await self.interview.ask(self._with_tree("folders", files, room(self.interview.agent)), system="")
-        folders = tuple(
-            f"{path.removeprefix('/repo/').strip('/')}/" for path in read_paths(turn.text, MAX_FOLDERS) if path.endswith("/")
-        )
-        return [path for path in files if not path.startswith(folders)] or list(files)
-
     async def files(self, files: Sequence[str]) -> list[str]:
         """Files to edit, the most likely first."""
         read = partial(read_files, most=MOST_FILES, files=files, known=frozenset(files))
-        return await ask_until(self.interview, lambda chars: self._with_tree("files", files, chars), read, 1)
+        return await ask_until(self.interview, lambda chars: self._with_tree(files, chars), read, 1)
 
     async def elements(self, top: Sequence[str]) -> list[Found]:
         """Classes, functions and variables of the files that relate to the issue."""
@@ -103,9 +83,9 @@ class _Stages:
 
         return await ask_until(self.interview, prompt, lambda text: self._existing(text, top), ATTEMPTS)
 
-    def _with_tree(self, name: str, files: Sequence[str], chars: int) -> str:
+    def _with_tree(self, files: Sequence[str], chars: int) -> str:
         tree = tree_text(files, max(chars - len(self.issue), 200)) or _EMPTY_TREE
-        return render(__package__, name, issue=self.issue, tree=tree, most=MOST_FILES)
+        return render(__package__, "files", issue=self.issue, tree=tree, most=MOST_FILES)
 
     def _existing(self, text: str, top: Sequence[str]) -> list[Found]:
         """What the reply names in the files shown to the model."""

@@ -7,9 +7,9 @@ import keyword
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import accumulate, combinations, takewhile
 from typing import NamedTuple
 
 from fusesearch.code.other.languages import SUFFIXES as READ_SUFFIXES
@@ -24,6 +24,9 @@ from fusesearch.localizers.ranker.noise import without_noise
 MAX_CHARS = 60_000
 """Most characters of an issue that are read; of a longer one its beginning, for a sixth its end, and for a third the rarest
 lines between that are of a trace or an error."""
+MAX_LINE_CHARS = 20_000
+LOGGED = 20
+"""Lines that differ in numbers alone, from which they are a log's; of frames, which recursion repeats, two are kept."""
 MAX_WORDS = 250
 MAX_NAMES = 150
 MAX_PARTS, MAX_PART_CHARS = 1000, 24
@@ -46,6 +49,7 @@ _SIGNAL = re.compile(
     rf"\.(?:{SUFFIXES})\b[^\n]{{0,12}}?\d|^\s*at [\w.$]|Traceback|(?i:error|exception|panic|fatal|caused by|assert)", re.ASCII
 )
 """A line of a trace or of an error."""
+_FRAME = re.compile(r"\s*(?:File \"|at |#\d|from )")
 _LINK = re.compile(
     r"(?:/(?:blob|blame|raw|edit|tree)/[^/\s]+|raw\.githubusercontent\.com/[^/\s]+/[^/\s]+/(?:refs/heads/)?[^/\s]+)"
     rf"/(?P<path>[\w./@+()\[\]-]+\.(?:{SUFFIXES}))\b(?:#L(?P<line>\d+))?"
@@ -203,22 +207,34 @@ def draw_evidence(issue: str) -> Evidence:
 
 
 def _shortened(text: str) -> str:
-    """A long text without most of its middle: of that, the lines of traces and errors with those around them, rare ones first."""
+    """A long text without lines that a log repeats; if that is long, of its middle only traces and errors, rare ones first."""
     if len(text) <= MAX_CHARS:
         return text
-    head, tail = text[: MAX_CHARS // 2], text[-MAX_CHARS // 6 :]
-    lines = text[len(head) : -len(tail)].split("\n")
-    forms = {number: re.sub(r"\d+", "0", line[:300]) for number, line in enumerate(lines) if _SIGNAL.search(line[:300])}
-    times = Counter(forms.values())
-    kept: set[int] = set()
-    room = MAX_CHARS - len(head) - len(tail)
-    for number in sorted(forms, key=lambda number: (times[forms[number]], number)):
-        fresh = {number - 1, number, number + 1} - kept
-        room -= sum(len(lines[one][:300]) + 1 for one in fresh if 0 <= one < len(lines))
+    lines = [line[:MAX_LINE_CHARS] for line in text.split("\n")]
+    forms = [re.sub(r"\d+", "0", line) for line in lines]
+    times, seen = Counter(forms), Counter[str]()
+    kept = []
+    for line, form in zip(lines, forms, strict=True):
+        seen[form] += 1
+        if times[form] < LOGGED or not form or (seen[form] < 3 and _FRAME.match(line)):
+            kept.append((line, times[form]))
+    ends = _until(kept, MAX_CHARS // 2), len(kept) - _until(kept[::-1], MAX_CHARS // 6)
+    chosen = {*range(ends[0]), *range(ends[1], len(kept))}
+    signals = [number for number in range(*ends) if _SIGNAL.search(kept[number][0])]
+    room = MAX_CHARS // 3
+    for number in sorted(signals, key=lambda number: kept[number][1]):
+        fresh = {*range(max(0, number - 1), min(number + 2, len(kept)))} - chosen
+        room -= sum(len(kept[one][0]) + 1 for one in fresh)
         if room < 0:
             break
-        kept |= fresh
-    return "\n".join([head, *(lines[number][:300] for number in sorted(kept) if 0 <= number < len(lines)), tail])
+        chosen |= fresh
+    return "\n".join(kept[number][0] for number in sorted(chosen))
+
+
+def _until(rows: Sequence[tuple[str, int]], room: int) -> int:
+    """How many of the lines fit into that many characters."""
+    sizes = accumulate(len(line) + 1 for line, _ in rows)
+    return sum(1 for _ in takewhile(lambda size: size <= room, sizes))
 
 
 def _parts(text: str) -> dict[str, Mention]:

@@ -59,7 +59,7 @@ def test_names_know_how_they_are_mentioned():
 
 def test_any_text_gives_bounded_evidence_and_endless_lines_name_no_frame():
     many = " ".join(f"name_{number} Word{number}" for number in range(2 * max(MAX_WORDS, MAX_NAMES)))
-    for text in (many, *(part * 20_000 for part in ("(", "a.", "`", "x", "../", "```\n", "<!--"))):
+    for text in (many, "a" * 70_000 + "\n.py:1", *(part * 20_000 for part in ("(", "a.", "`", "x", "../", "```\n", "<!--"))):
         evidence = draw_evidence(text)
         assert evidence.frames == []
         assert (len(evidence.words) <= MAX_WORDS, len(evidence.names) <= MAX_NAMES) == (True, True)
@@ -298,3 +298,4 @@ def test_a_text_of_megabytes_keeps_its_trace_and_error_wherever_they_stand(place
     evidence = draw_evidence("\n".join(["It stops", *log[:start], *TRACEBACK.split("\n"), *log[start:]]))
     assert {"save", "write"} <= {frame.name for frame in evidence.frames}
     assert "t:cannot write twice" in evidence.literals
+    assert {named.path.rpartition("/")[2] for named in evidence.paths} == {"run.py", "disk.py", "raw.py"}  # none of the log
