@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fusesearch.cli.screen import PLAIN, Screen, shortened, wrapped
-from fusesearch.core.errors import InfrastructureError
+from fusesearch.core.errors import FusesearchError, InfrastructureError
 from fusesearch.core.text import printable
 from fusesearch.localizers.located import Fields, located
 from fusesearch.localizers.ranker.paths import is_candidate
@@ -64,6 +64,7 @@ class Report:
         whole = located(answer, repository)
         empty = not whole["modify"] and cost["localizer"] == WITHOUT_MODEL and not has_code(repository)
         places = whole["places"] or by_file(whole["modify"])
+        places = [place | ({"unread": lines} if (lines := _unread(place, repository)) else {}) for place in places]
         return cls(places, by_file(whole["related"]), cost, whole.get("confidence"), answer.get("kind"), empty)
 
     def as_json(self) -> dict[str, Any]:
@@ -72,7 +73,8 @@ class Report:
         ``outcome`` is ``answer``, ``no_code`` (in this folder), ``too_little`` (the issue names nothing that is here) or
         ``no_answer``. A place is a file: ``path`` and ``functions`` (``path``, ``function``, ``lines``, ``signature``), best
         first. Localizers that can tell add ``confidence`` (0 to 1: that a fix modifies it) and ``reasons`` to both, and
-        ``likely`` (enough to act on) to files. ``kind`` is ``search`` where the text was no issue: then nothing has a confidence.
+        ``likely`` (enough to act on) to files. A file without functions has ``unread``, the lines of it that could not be
+        parsed, if there are any. ``kind`` is ``search`` where the text was no issue: then nothing has a confidence.
         The ranker adds ``history`` (commits that counted, 0 if it is off) and, over MCP, ``unindexed`` while files are missing.
         """
         searched = self.cost["calls"] or self.cost["tokens_billed"]
@@ -98,7 +100,11 @@ class Report:
             parts = wrapped(f"No answer: {why}.", screen)
         if self.related:
             parts += ["", "Related context", "", *_by_file(self.related, screen)]
-        notes = self.progress.notes() if self.progress else []
+        notes = []
+        for place in self.places:
+            lines = ", ".join(f"{first}-{last}" for first, last in place.get("unread", [])[:5])
+            notes += [f"{place['path']}: lines {lines} cannot be parsed; functions there are not known."] if lines else []
+        notes += self.progress.notes() if self.progress else []
         return "\n".join([*parts, "", *notes, _summary(self.cost, seconds)])
 
     @property
@@ -122,6 +128,24 @@ def by_file(locations: Sequence[Fields]) -> list[Fields]:
         else:
             place["functions"].append(one)
     return list(files.values())
+
+
+def _unread(place: Fields, repository: Repository) -> list[tuple[int, int]]:
+    """First and last line of each part of a file without functions that could not be parsed."""
+    if place["functions"]:
+        return []
+    from fusesearch.code.functions import unclosed_lines
+    from fusesearch.code.reader import reader_of
+    from fusesearch.code.spans import is_python
+
+    path = place["path"]
+    try:
+        source = repository.read_text(path)
+    except FusesearchError:  # the file went away
+        return []
+    reader = None if is_python(path) else reader_of(path, source)
+    syntax = reader.syntax(source) if reader else None
+    return unclosed_lines(source) if is_python(path) else syntax.unread if syntax else []
 
 
 def answer_json(trajectory: Trajectory) -> dict[str, Any]:

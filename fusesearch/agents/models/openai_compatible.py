@@ -31,7 +31,7 @@ PROBE_TOKENS = 16
 """Length of a message that is asked for to learn the length of its prompt."""
 
 _REASONS: dict[Any, FinishReason] = {"length": "length", "tool_calls": "tool_calls", "content_filter": "filter"}
-REASONING = ("reasoning_content", "reasoning")
+_REASONING = ("reasoning_content", "reasoning")
 """Fields beside a message that hold what the model thought."""
 
 
@@ -136,7 +136,7 @@ class OpenAICompatibleModel:
     async def _reply(self, request: dict[str, Any]) -> Any:
         from openai import APIConnectionError, APIError
 
-        client = self.client()
+        client = self._connected()
         try:
             response = await client.chat.completions.create(model=self.name, extra_body=self._extra, **request)
         except APIConnectionError:
@@ -149,8 +149,7 @@ class OpenAICompatibleModel:
             raise refusal_in(sent)
         return response
 
-    def client(self) -> AsyncOpenAI:
-        """The client of the endpoint, for requests of another kind."""
+    def _connected(self) -> AsyncOpenAI:
         if self._client is None:
             from openai import AsyncOpenAI
 
@@ -172,7 +171,7 @@ def _completion(response: Any, messages: list[Message], seconds: float) -> Compl
         usage = _usage(response, messages, text, seconds)
     except (AttributeError, TypeError, IndexError) as error:
         raise MalformedReply(f"it is not a completion ({error})") from None
-    thought = next((name for name in REASONING if isinstance(extra.get(name), str)), None)
+    thought = next((name for name in _REASONING if isinstance(extra.get(name), str)), None)
     if not calls and not text.strip() and thought:  # the server took all for reasoning
         text = text_of(extra.pop(thought))
     if calls:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from fusesearch.code.other.languages import Language
 from fusesearch.code.spans import FunctionSpan
 
 EFFORT = 40
@@ -48,9 +49,13 @@ _NESTED = re.compile(rb"\([^(){}]*\)|<[^<>(){};]*>")
 _COMMENT = rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _STRING = (
     rb"\"{3}(?:\\.|[^\\])*?(?:\"{3}|\Z)|R\"([^()\\\s]{0,16})\(.*?\)\1\"|\br(#+)\".*?\"\2|@\"(?:[^\"]|\"\")*\"|`(?:[^`\\]|\\.)*`"
-    rb"|\"(?:\$\{(?:[^{}\"\n]|\"[^\"\n]*\"|\{[^{}\n]*\})*\}|[^\"\\\n]|\\.)*\""
+    rb"|\"(?:[^\"\\\n]|\\[^\n])*\\\n(?:[^\"\\]|\\.)*\"|\"(?:\$\{(?:[^{}\"\n]|\"[^\"\n]*\"|\{[^{}\n]*\})*\}|[^\"\\\n]|\\.)*\""
 )
 _CHARACTER, _QUOTED = rb"'(?:\\[^'\n]*|\\'|[^'\\\n]{1,4})'", rb"'(?:[^'\\\n]|\\.)*'"
+
+
+Heads = list[tuple[bytes, bytes]]
+"""What stands before and after each block that holds a piece."""
 
 
 class Text(NamedTuple):
@@ -102,31 +107,31 @@ def faults(tree: Any) -> Iterator[Any]:
 class Recovery:
     """The functions of a source, in no order, and the lines of what cannot be read outside them.
 
-    ``texts`` are readings of a source, the best first; ``code`` is the last :func:`masked`; ``walk`` finds the functions of a
-    tree; ``keywords`` are those of the grammar; ``start`` is what every file begins with; ``ends`` is the word that ends a block,
-    empty if that is a brace.
+    ``sources`` are readings of one, the best first, and ``code`` is the last :func:`masked`; ``row`` is that of the language;
+    ``parsers`` are what parses all of them and what may parse the best; ``walk`` finds the functions of a tree; ``keywords`` are
+    those of the grammar.
     """
 
     def __init__(
-        self, texts: Sequence[Text], code: bytes, walk: Callable[[Any], list[FunctionSpan]], keywords: frozenset[bytes],
-        start: bytes = b"", ends: bytes = b"",
+        self, sources: Sequence[bytes], row: Language, parsers: Sequence[Callable[[bytes], Any]],
+        walk: Callable[[Any], list[FunctionSpan]], keywords: frozenset[bytes],
     ) -> None:  # fmt: skip
-        self._texts, self._code, self._walk, self._ends = texts, code, walk, ends
-        self._names = {word: word.swapcase() for word in keywords if word.swapcase() not in code}
+        self._texts = [Text(source, parsers[0]) for source in sources] + [Text(sources[0], parse) for parse in parsers[1:]]
+        self.code = masked(sources[-1], quotes=row.quotes, hashes=row.hashes)
+        self._source, self._walk, self._ends = sources[-1], walk, row.ends
+        self._names = {word: word.swapcase() for word in keywords if word.swapcase() not in self.code}
         self._words = {name.decode(): word.decode() for word, name in self._names.items()}
-        self._left = EFFORT * len(code) + 10_000
+        self._left = EFFORT * len(self.code) + 10_000
         self.spans: list[FunctionSpan] = []
         self.unread: list[tuple[int, int]] = []
-        self._block(0, len(code), [(start, b"")])
+        self._block(0, len(self.code), [(row.start, b"")])
 
-    def _block(self, start: int, end: int, heads: list[tuple[bytes, bytes]]) -> None:
-        """Read the inside of a block. ``heads``: what stands before and after each block that holds it."""
-        self._group(
-            list(_by_lines(self._code, start, end) if self._ends else _by_marks(self._code, self._texts[-1].data, start, end)),
-            heads,
-        )
+    def _block(self, start: int, end: int, heads: Heads) -> None:
+        """Read the inside of a block."""
+        cut = _by_lines if self._ends else _by_marks
+        self._group(list(cut(self.code, self._source, start, end)), heads)
 
-    def _group(self, pieces: Sequence[tuple[int, int]], heads: list[tuple[bytes, bytes]]) -> None:
+    def _group(self, pieces: Sequence[tuple[int, int]], heads: Heads) -> None:
         """Read neighbouring pieces under their heads."""
         start, end = (pieces[0][0], pieces[-1][1]) if pieces else (0, 0)
         if not self._texts[0].data[start:end].strip():
@@ -143,15 +148,15 @@ class Recovery:
         else:
             self._piece(start, end, texts, heads)
 
-    def _piece(self, start: int, end: int, texts: Sequence[Text], heads: list[tuple[bytes, bytes]]) -> None:
+    def _piece(self, start: int, end: int, texts: Sequence[Text], heads: Heads) -> None:
         """Read one piece that has errors."""
-        opened, closed = _block_by_lines(self._code, start, end) if self._ends else _largest_block(self._code, start, end)
+        opened, closed = _block_by_lines(self.code, start, end) if self._ends else _largest_block(self.code, start, end)
         first, last = opened - start, closed - start
         emptied = [Text(text.data[:first] + blank(text.data[first:last]) + text.data[last:], text.parse) for text in texts]
         for whole, text in self._simpler(emptied, first, heads):
             if self._read(text, whole, start, heads, (opened, closed)):
                 return
-        lines = list(_by_lines(self._code, start, end))
+        lines = list(_by_lines(self.code, b"", start, end))
         if len(lines) > 1:
             self._group(lines, heads)
         elif len(heads) > 1 and any(self._read(text, text, start, heads[:-1]) for text in texts):
@@ -159,7 +164,7 @@ class Recovery:
         elif not self._as_it_stands(start, texts[0], heads) and len(heads) < DEEPEST:
             self._block(opened, closed, heads)
 
-    def _simpler(self, texts: Sequence[Text], opened: int, heads: list[tuple[bytes, bytes]]) -> Iterator[tuple[Text, Text]]:
+    def _simpler(self, texts: Sequence[Text], opened: int, heads: Heads) -> Iterator[tuple[Text, Text]]:
         """Each piece, and what to try in its place: those whose heads before ``opened`` lack the most last."""
         yield from zip(texts, texts, strict=True)
         if data := _only_class(texts[0].data, opened - 1):
@@ -169,7 +174,7 @@ class Recovery:
                 mended = self._mended(text, opened, heads, named)
                 yield (mended if named else text), mended
 
-    def _mended(self, text: Text, opened: int, heads: Sequence[tuple[bytes, bytes]], named: bool) -> Text:
+    def _mended(self, text: Text, opened: int, heads: Heads, named: bool) -> Text:
         """A text whose words that are errors, before ``opened`` or without braces, are left out or, if keywords, ``named``."""
         offset = sum(len(before) + 1 for before, _ in heads)
         for _ in range(MENDED):
@@ -187,9 +192,7 @@ class Recovery:
             text = Text(bytes(source), text.parse)
         return text
 
-    def _read(
-        self, text: Text, whole: Text, start: int, heads: list[tuple[bytes, bytes]], block: tuple[int, int] = (0, 0)
-    ) -> bool:
+    def _read(self, text: Text, whole: Text, start: int, heads: Heads, block: tuple[int, int] = (0, 0)) -> bool:
         """Take the functions of a piece, or of its ``block`` if it is none itself, unless the ``text`` has errors."""
         self._left -= CALL + len(text.data) + sum(len(before) + len(after) for before, after in heads)
         tree = _parsed(text, heads)
@@ -199,42 +202,40 @@ class Recovery:
         if not self._found(tree, text, whole, start, heads) and block[0] < block[1] and len(heads) < DEEPEST:
             self._block(*block, [*heads, (text.data[: block[0] - start], text.data[block[1] - start :])])
         none = len(self.spans) == before and text.data != whole.data
-        if none and re.search(rb"[{=]", self._code[start : start + len(text.data)]):
+        if none and re.search(rb"[{=]", self.code[start : start + len(text.data)]):
             self._leave(_parsed(whole, heads), start, heads)
         return True
 
-    def _as_it_stands(self, start: int, text: Text, heads: list[tuple[bytes, bytes]]) -> bool:
+    def _as_it_stands(self, start: int, text: Text, heads: Heads) -> bool:
         """Take the functions that the tree of a text with errors has, if it has some."""
         tree = _parsed(text, heads)
         self._leave(tree, start, heads)
-        return bool(self._found(tree, text, text, start, heads))
+        return self._found(tree, text, text, start, heads)
 
-    def _leave(self, tree: Any, start: int, heads: Sequence[tuple[bytes, bytes]]) -> None:
+    def _leave(self, tree: Any, start: int, heads: Heads) -> None:
         """Keep the lines of what cannot be read."""
         first = self._shift(start, heads) + 1
         self.unread += [(node.start_point[0] + first, node.end_point[0] + first) for node in faults(tree)]
 
-    def _found(self, tree: Any, text: Text, whole: Text, start: int, heads: Sequence[tuple[bytes, bytes]]) -> list[FunctionSpan]:
-        """The functions of a piece, which are kept. What ``text`` lacks of the ``whole`` above a function belongs to it."""
-        above, shift = self._code.count(b"\n", 0, start), self._shift(start, heads)
+    def _found(self, tree: Any, text: Text, whole: Text, start: int, heads: Heads) -> bool:
+        """Take the functions of a piece, if it has some. What ``text`` lacks of the ``whole`` above a function belongs to it."""
+        above, shift, before = self.code.count(b"\n", 0, start), self._shift(start, heads), len(self.spans)
         kept, lines = text.data.split(b"\n"), masked(whole.data).split(b"\n")
-        found = []
         for span in self._walk(tree):
             row = span.start + shift - above - 1
             if row >= 0:  # else it is one of what stands around
                 while row and lines[row - 1].strip() and not kept[row - 1].strip():
                     row -= 1
                 name = ".".join(self._words.get(part, part) for part in span.name.split("."))
-                found.append(FunctionSpan(row + above + 1, span.end + shift, name))
-        self.spans += found
-        return found
+                self.spans.append(FunctionSpan(row + above + 1, span.end + shift, name))
+        return len(self.spans) > before
 
-    def _shift(self, start: int, heads: Sequence[tuple[bytes, bytes]]) -> int:
+    def _shift(self, start: int, heads: Heads) -> int:
         """What the lines of a piece's tree lack to those of the source."""
-        return self._code.count(b"\n", 0, start) - sum(before.count(b"\n") + 1 for before, _ in heads)
+        return self.code.count(b"\n", 0, start) - sum(before.count(b"\n") + 1 for before, _ in heads)
 
 
-def _parsed(text: Text, heads: Sequence[tuple[bytes, bytes]]) -> Any:
+def _parsed(text: Text, heads: Heads) -> Any:
     before = b"".join(before + b"\n" for before, _ in heads)
     return text.parse(before + text.data + b"".join(b"\n" + after for _, after in reversed(heads)))
 
@@ -273,7 +274,7 @@ def _by_marks(code: bytes, data: bytes, start: int, end: int) -> Iterator[tuple[
         yield start, end
 
 
-def _by_lines(code: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _by_lines(code: bytes, _: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Parts that begin with a line as far to the left as the first. Annotations belong to what follows, and the line that closes
     a block to what it closes."""
     margin, complete, marked = None, False, True

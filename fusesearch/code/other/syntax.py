@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from fusesearch.code.other.languages import LANGUAGES, Language
 from fusesearch.code.other.nodes import bare, bound_name, by_name, text_of
 from fusesearch.code.other.readings import BRANCHES, named_by_macros, readings
-from fusesearch.code.other.recovery import Recovery, Text, blank, masked, matched, repaired
+from fusesearch.code.other.recovery import Recovery, blank, masked, matched, repaired
 from fusesearch.code.spans import FunctionSpan
 
 _NESTED = frozenset({"object", "class"})
@@ -60,16 +60,18 @@ def recovered(data: bytes, language: str) -> tuple[list[FunctionSpan], list[tupl
 
     Functions in other branches of an ``#if`` than the first come from readings with those.
     """
-    row = LANGUAGES[language]
+    row, keywords = LANGUAGES[language], _keywords(language)
+    parsers = [_parser(name).parse for name in (language, row.instead) if name]
+    walk = partial(spans_in_tree, language=language, broken=True)
     data = masked(data, quotes=row.quotes, hashes=row.hashes, literals=False)
     sources = readings(data, language)
-    spans, unread, code = _read(sources, language)
-    if not matched(code):
-        repairs = [repaired(source, code) for source in sources]
-        others, still, _ = _read([source for source, _ in repairs], language)
-        if len(others) >= len(spans):
-            spans, unread = others, still + [(line, line) for line in repairs[0][1]]
-    kept = code.split(b"\n")
+    found = Recovery(sources, row, parsers, walk, keywords)
+    if not matched(found.code):
+        repairs = [repaired(source, found.code) for source in sources]
+        again = Recovery([source for source, _ in repairs], row, parsers, walk, keywords)
+        if len(again.spans) >= len(found.spans):
+            found.spans, found.unread = again.spans, again.unread + [(line, line) for line in repairs[0][1]]
+    spans, kept = found.spans, found.code.split(b"\n")
     for branch in range(1, BRANCHES):
         other = readings(data, language, branch)[0]
         if other == readings(data, language, branch - 1)[0]:
@@ -80,19 +82,7 @@ def recovered(data: bytes, language: str) -> tuple[list[FunctionSpan], list[tupl
                 spans.append(span)
             elif len(met) == 1 and met[0].end < span.end and (met[0].start, met[0].name) == (span.start, span.name):
                 spans[spans.index(met[0])] = span  # whose last brace is in another branch
-    return spans, unread
-
-
-def _read(sources: list[bytes], language: str) -> tuple[list[FunctionSpan], list[tuple[int, int]], bytes]:
-    """What readings of a source hide, and the last of them without comments and texts."""
-    row = LANGUAGES[language]
-    texts = [Text(source, _parser(language).parse) for source in sources]
-    texts += [Text(sources[0], _parser(row.instead).parse)] if row.instead else []
-    code = masked(sources[-1], quotes=row.quotes, hashes=row.hashes)
-    found = Recovery(
-        texts, code, lambda tree: spans_in_tree(tree, language, broken=True), _keywords(language), row.start, row.ends
-    )
-    return found.spans, found.unread, code
+    return spans, found.unread
 
 
 def spans_in_tree(tree: Any, language: str, *, broken: bool = False) -> list[FunctionSpan]:
