@@ -124,7 +124,8 @@ end
 #include "cart.h"
 int cart_total(cart_t *cart) { return cart->price; }
 int pay(cart_t *cart) { return cart_total(cart); }
-struct box { int x; };
+struct EXPORT box { int x; };
+// struct box { int y; };
 int open(struct box *it) { return it->x; }
 """,
 }
@@ -186,7 +187,7 @@ Sizes | go/vars.go:11 Sizes | | |
 rust/src/lib.rs::taxed | rust/src/lib.rs:5 taxed | rust/src/lib.rs:3 Cart.total, rust/src/lib.rs:7 | |
 cart_total | c/cart.c:2 cart_total | c/cart.c:3 pay | |
 cart_t | c/cart.h:2 cart_t | c/cart.h:5, c/cart.c:2 cart_total, c/cart.c:3 pay | |
-box | c/cart.c:4 box | c/cart.c:5 open | |
+box | c/cart.c:4 box | c/cart.c:6 open | |
 CART_MAX | c/cart.h:1 CART_MAX | | |
 made_cart | tests/helping.py:1 made_cart | | |
 """
