@@ -163,14 +163,6 @@ async def test_a_server_that_shows_tools_for_all_that_we_know_keeps_them(chat_se
     assert "tools" in endpoint.requests[-1]
 
 
-async def test_an_error_about_messages_of_tools_changes_no_format(chat_server):
-    chat = [*CHAT, Message(role="assistant", content="", tool_calls=[ToolCall(id="c1", name="grep")])]
-    endpoint = chat_server(refusal(400, "An assistant message with 'tool_calls' must be followed by tool messages"), ok())
-    with pytest.raises(ModelUnavailable):
-        await ask(endpoint, chat)
-    assert len(endpoint.requests) == 1
-
-
 async def test_what_a_server_sends_beside_message_and_calls_goes_back_to_it(chat_server):
     endpoint = chat_server(
         ok(None, tool_calls=[call(extra_content={"signature": "QUJD"})], reasoning_content="I should grep."), ok()
@@ -250,7 +242,7 @@ async def test_calls_as_servers_garble_them(chat_server):
     assert [(row.id, row.name, row.arguments.get("pattern")) for row in reply.calls] == [
         ("a", "grep", "x"), ("", "grep", "x"), ("d", "grep", None), ("", "grep", "z"),
     ]  # fmt: skip
-    assert [bool(row.error) for row in reply.calls] == [False, False, True, False]
+    assert [bool(row.error) for row in reply.calls] == [False, False, True, False]  # a cut one is an error of its own
 
 
 async def test_a_name_that_servers_refuse_goes_back_in_another_form(chat_server):
