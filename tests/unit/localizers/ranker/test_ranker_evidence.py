@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fusesearch.localizers.ranker import ranking_of
+from fusesearch.localizers.ranker import answer_of, ranking_of
 from fusesearch.localizers.ranker.evidence import MAX_NAMES, MAX_WORDS, draw_evidence
 from fusesearch.localizers.ranker.features import without_forms
 from fusesearch.localizers.ranker.matching import Resolver
@@ -289,6 +289,8 @@ def test_names_in_any_script_are_found_in_issue_and_code(tmp_path: Path, issue: 
     found = ranking_of(issue, Repository(write(tmp_path / "r", SCRIPTS)), tmp_path / "cache")
     assert [one.candidate.entity for one in found.functions if one.candidate.columns.get("named_unique")] == [function]
     assert found.files[0].candidate.path == function.partition("::")[0]
+    place = answer_of(issue, Repository(tmp_path / "r"), tmp_path / "cache")["places"][0]
+    assert place["path"] == found.files[0].candidate.path
 
 
 @pytest.mark.parametrize("place", [0.0, 0.3, 0.5, 0.8, 1.0])
