@@ -73,14 +73,6 @@ def make_socket(path):
         listener.bind(str(path))
 
 
-def test_links_of_every_kind_are_never_followed_by_a_search(root):
-    for name, target in {"file.py": "../outside/secret.py", "folder": "../outside", "chain": "folder", "loop": "loop"}.items():
-        (root / name).symlink_to(target)
-    results = [call(root, "grep", pattern="alpha", output_mode=mode) for mode in ("content", "count", "files_with_matches")]
-    assert CANARY not in text_of(results)
-    assert [result.entities for result in results] == [["a.py:1"], ["a.py"], ["a.py"]]
-
-
 def test_devices_and_sockets_are_no_files_and_answer_at_once(root):
     make_socket(root / "socket.py")
     os.mkfifo(root / "pipe.py")

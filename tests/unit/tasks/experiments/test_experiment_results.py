@@ -115,7 +115,6 @@ def test_fewer_than_three_seeds_decide_nothing_however_large_the_difference(root
     results = measured_of(root, runs(root, {"none": 0.0, "joint": 1.0}, seeds=seeds))
     assert results.claims[0].verdict == "undecided"
     assert "fewer than 3 seeds cannot tell" in results.claims[0].sentence
-    assert ("| at least " in page(results).render("md")) == (len(seeds) == 1)
     assert {ordering(row) for row in results.differences} <= {None, "same direction", "no difference", "other direction"}
 
 
@@ -128,7 +127,6 @@ def test_an_undecided_claim_says_what_would_have_been_found_and_with_a_margin_no
     seen = f"{100 * row.detectable(len(equal.claims)):.1f}"
     assert row.detectable() < row.detectable(len(equal.claims)) < 0.1
     assert f"a true difference of {seen} points would probably be found" in equal.claims[0].sentence
-    assert f"| 3 | 600 | {seen} |" in page(equal).render("md")
 
 
 def test_seconds_and_what_the_paper_does_not_print_are_no_orderings(root):
@@ -166,7 +164,7 @@ def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them_and_what_pri
 
 def test_the_page_says_what_was_noted_of_the_papers_table(better):
     noted = page(better.model_copy(update={"paper_notes": ["It prints e of joint twice."]})).render("md")
-    assert "It prints e of joint twice." in noted[noted.index("## Orderings") : noted.index("## Power")]
+    assert "It prints e of joint twice." in noted[noted.index("## Orderings") :]
 
 
 def test_calls_of_the_first_turn_of_later_ones_and_repeats_within_a_turn_are_told_apart():
