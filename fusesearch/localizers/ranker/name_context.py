@@ -66,7 +66,7 @@ def about_name(path: str, name: str, index: Index, tokens: int, impact: bool = F
 def _defined(code: Neighbours, files: Iterable[str], last: str) -> list[Spot]:
     """What has the last part of the name as its own: functions, and what declares it by its form."""
     found: list[Spot] = []
-    for file in files:
+    for file in (file for file in files if last in code.index.source(file)):
         spans = code.functions(file)
         own = [span for span in spans if f".{span.name}".endswith(f".{last}")]
         found += [Spot(file, span) for span in sorted([*own, *declared(file, code.lines(file), last, spans)])]
