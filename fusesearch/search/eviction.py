@@ -26,7 +26,6 @@ LIMIT_VARIABLE = "FUSESEARCH_CACHE_GB"
 DEFAULT_GB = 20
 GRACE_SECONDS = 24 * 3600.0
 
-_EVICTED = "evicted-"
 _KEPT = 0.8  # of the limit, so that one eviction makes room for many snapshots
 _BLOCK = 512  # unit of st_blocks
 
@@ -34,8 +33,6 @@ _BLOCK = 512  # unit of st_blocks
 def evict(cache_dir: Path, limit: int) -> None:
     """Shrink a cache above ``limit`` to four fifths of it. Does nothing while another process does so."""
     with suppress(Timeout), FileLock(cache_dir / "evict.lock", timeout=0):
-        for leftover in (cache_dir / "tmp").glob(f"{_EVICTED}*"):  # from a killed eviction
-            shutil.rmtree(leftover, ignore_errors=True)
         folders, total = measure(cache_dir)
         if total <= limit:
             return
@@ -91,16 +88,12 @@ def _is_old(folder: Path) -> bool:
 
 
 def _remove(folder: Path, cache_dir: Path) -> int:
-    """Remove a folder. Returns the bytes freed; 0 if it belongs to another user or was used just now."""
-    aside = Path(tempfile.mkdtemp(prefix=_EVICTED, dir=cache_dir / "tmp"))
-    freed = 0
+    """Remove a folder. Returns the bytes freed; 0 if it belongs to another user."""
+    aside = Path(tempfile.mkdtemp(dir=cache_dir / "tmp"))
     with suppress(FileNotFoundError, PermissionError):
         os.rename(folder, aside / folder.name)
-        if _is_old(aside / folder.name):
-            # a file linked only from this tree and blobs/ counts, because its blob goes afterwards
-            freed = sum(_size(entry, most_names=2) for entry in _walk(aside))
-        else:
-            os.rename(aside / folder.name, folder)
+    # a file linked only from this tree and blobs/ counts, because its blob goes afterwards
+    freed = sum(_size(entry, most_names=2) for entry in _walk(aside))
     shutil.rmtree(aside, ignore_errors=True)
     return freed
 

@@ -105,9 +105,9 @@ def _ruby_calls(plain: str, path: str) -> Iterator[tuple[str, int]]:
             yield word["name"], word.start()
 
 
-def use_of(name: str) -> re.Pattern[str]:
+def use_of(name: str, path: str) -> re.Pattern[str]:
     """Matches a line that has a name and neither imports nor defines it."""
-    word = rf"{re.escape(name)}(?![\w$])"
+    word = re.escape(name) + (r"(?![\w$?!])" if path.endswith(RUBY) else r"(?![\w$])")
     imports = (
         r"[ \t]*(?:(?:import|from|use|require|#[ \t]*include)[ \t]+(?!\()|using[ \t]+(?:static[ \t]+)?[\w.:]+;|export[ \t]*\{)"
     )
@@ -129,7 +129,7 @@ def uses_in(
         for number, (line, before) in enumerate(zip(lines, ["", *lines], strict=False)):
             macro = bool(_DEFINE.match(line)) or (macro and before.endswith("\\"))
             outside[number] = outside[number] if macro else re.sub(r"^[^=]*", lambda head: " " * len(head[0]), outside[number])
-    word, uses = use_of(name), list[tuple[int, FunctionSpan | None]]()
+    word, uses = use_of(name, path), list[tuple[int, FunctionSpan | None]]()
     for function, first, text in [*pieces, (None, 1, "\n".join(outside))]:
         plain = without_text(text, path) if name in text else ""
         starts = (start for called, start in _called(plain, path) if called == name) if calls else ()
@@ -198,7 +198,7 @@ def _forms(word: str, path: str) -> Iterator[str]:
     types, names = r"(?:(?:[\w<>\[\],.*&?@]|::)+[ \t]+)", r"(?:,[ \t]*\w+)*"
     variable = rf"(?!return\b){types}{{0,6}}[*&$@]*{word}{array}{names}[ \t]*(?::[^=\n;]+)?=(?![=>~])"
     if path.endswith(".go"):
-        variable = rf"(?:(?:const|var)[ \t]+)?(?:\w+,[ \t]*)*{word}{names}(?:[ \t]+[\w.*\[\]]+)?[ \t]*(?:=(?!=).*)?$"
+        variable = rf"(?:(?:const|var)[ \t]+)?(?:\w+,[ \t]*)*{word}{names}(?:[ \t]+[^=\n]*)?[ \t]*(?:=(?!=).*)?$"
     if path.endswith((".java", ".cs")):  # an abstract method
         variable += rf"|(?:(?!(?:new|return|throw|else)\b)[\w<>\[\],.?@]+[ \t]+)+{word}[ \t]*(?:<.*>)?\((?:.*[;,(])?$"
     yield f"(?P<outside>{variable})"

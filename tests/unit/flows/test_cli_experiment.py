@@ -125,22 +125,12 @@ def test_one_that_waits_runs_after_the_one_before(project):
     assert len(order) == 6
 
 
-def test_the_tables_of_all_experiments_are_of_those_that_have_results(project, run):
-    shutil.copytree(ROOT / "experiments/stages", project / "experiments/stages")
-    shown = run("experiment", "table", "all")
-    assert shown.exit_code == 0
-    assert (project / "experiments/stages/RESULTS.md").read_text() in shown.output
-    assert "filters: no results yet" in shown.output
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("table", "absent"), 1, "there is no experiment 'absent'"),
         (("run", "absent"), 1, "there is no experiment 'absent'"),
         (("run", "filters", "--seeds", "0,7"), 1, "seed 7 is not among the seeds"),
         (("run", "filters", "--seeds", "zero"), 2, "not a list of numbers"),
-        (("table", "filters"), 1, "python -m flows experiment run filters"),
     ],
 )
 def test_invalid_experiment_commands_fail_in_one_line(project, run, arguments, code, said):

@@ -110,7 +110,7 @@ end
 """,
     "ruby/pay.rb": "def pay(cart)\n  cart.total\nend\n",
     "ruby/more.rb": 'class Cart\n  def paid?\n    true\n  end\nend\ndef told(cart) = "paid: #{cart.paid?}"\n',
-    "test/more_test.rb": "must cart.paid?\n",
+    "test/more_test.rb": "must cart.paid?\nnot cart.paid\n",
     "go/vars.go": "package shop\n\nconst Limit uint32 = 1\n\ntype Box struct {\n\tLimit int\n}\n\n"
     "func Max() int { return Limit }\n\ntype Sizes map[string]int\n",
     "java/Shape.java": "interface Shape {\n  double area(int unit);\n}\n",

@@ -268,6 +268,7 @@ SCRIPTS = {
     "src/waage.py": "class Waage:\n    def größe_prüfen(self, wert):\n        pass\n\n    def überlauf(self):\n        pass\n",
     "src/kago.py": "def 合計計算(品目):\n    pass\n\n\ndef 合計(品目):\n    pass\n\n\ndef total_price(a):\n    pass\n",
     "src/Zähler.java": "class Zähler {\n  int alsÜbersicht(int a) {\n  }\n  int другое(int a) {\n  }\n}\n",
+    "src/marks.py": "def योग_निकालो(a):\n    pass\n\n\ndef บันทึก(a):\n    pass\n",
     "src/other.py": "def unrelated(a):\n    pass\n",
 }
 
@@ -282,6 +283,8 @@ SCRIPTS = {
         ("другое(3) is wrong", "src/Zähler.java::Zähler.другое"),
         ("合計計算の結果が間違っている", "src/kago.py::合計計算"),
         ("购物车的total_price方法返回错误", "src/kago.py::total_price"),
+        ("योग_निकालो(3) is wrong", "src/marks.py::योग_निकालो"),
+        ("บันทึกผิดพลาด", "src/marks.py::บันทึก"),
         ("".join(chr(ord(letter) + 0xFEE0) for letter in "total_price"), "src/kago.py::total_price"),  # full-width
     ],
 )
