@@ -189,14 +189,6 @@ async def test_tools_in_the_form_that_was_asked_for_stay_in_it(chat_server):
     assert len(endpoint.requests) == 1
 
 
-async def test_an_error_about_messages_of_tools_changes_no_format(chat_server):
-    chat = [*CHAT, Message(role="assistant", content="", tool_calls=[ToolCall(id="c1", name="grep")])]
-    endpoint = chat_server(refusal(400, "An assistant message with 'tool_calls' must be followed by tool messages"), ok())
-    with pytest.raises(ModelUnavailable):
-        await ask(endpoint, chat)
-    assert len(endpoint.requests) == 1
-
-
 @pytest.mark.parametrize("asked", [True, False])
 async def test_a_server_that_only_streams_is_read_from_its_stream(chat_server, asked):
     chunks = [

@@ -79,7 +79,7 @@ def test_a_kept_pair_has_its_truth_and_keeps_the_rest():
         ({"patch": CODE + "+" * 1_000_001}, "large_patch"),
         ({"provenance": {"bot": True}}, "bot"),
         ({"provenance": {"author": "dependabot[bot]"}}, "bot"),
-        ({"provenance": {"issue_author": "renovate-bot"}}, "bot"),
+        ({"provenance": {"author": "renovate-bot"}}, "bot"),
         ({"provenance": {"issues": [3, "a/b#3"]}}, "several_issues"),
         ({"provenance": {"pull": 12}, "problem_statement": ISSUE + " See #12."}, "links_fix"),
         ({"provenance": {"pull": 12}, "problem_statement": ISSUE + " PR 12 mends it"}, "links_fix"),

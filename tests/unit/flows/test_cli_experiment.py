@@ -94,6 +94,7 @@ def test_results_are_written_again_if_scores_or_the_experiment_changed(project, 
     current(monkeypatch, *(task.name for task in tasks_of([(found, plan(found, PARAMS))], PARAMS)))
     monkeypatch.setattr(schedule, "outcomes", lambda experiment, current: [])
     monkeypatch.setattr(schedule, "scores_digest", lambda runs: made)
+    os.utime(folder / "experiment.yaml", (0, 0))
     assert schedule.pending_tasks([found])[0] == []
     os.utime(folder / "experiment.yaml", (2e9, 2e9))
     assert [task.name for task in schedule.pending_tasks([found])[0]] == ["results-stages"]

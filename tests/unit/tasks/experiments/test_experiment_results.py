@@ -1,6 +1,5 @@
 """What is written of an experiment: figures, verdicts, the paper's orderings, and what is missing."""
 
-import csv
 import random
 from dataclasses import replace
 
@@ -28,7 +27,7 @@ BETTER, WORSE, EQUAL = {"none": 0.2, "joint": 0.8}, {"none": 0.8, "joint": 0.2},
 def _undrawn():
     """No chart is drawn, and git is not asked for the revision."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.experiments.results.draw", lambda names, results, curves: [])
+        patch.setattr("tasks.experiments.results.draw", lambda names, results: [])
         patch.setattr(
             "tasks.experiments.measuring.revision", lambda: {"git_revision": "c0ffee", "dirty": False, "dvc_revision": ""}
         )
@@ -260,15 +259,6 @@ def test_wrong_names_are_said_in_one_line(root):
     (root / "out/results.json").write_text('{"experiment": 1}')
     with pytest.raises(ArtifactError, match=r"results\.json: .*: .*; write the results again"):
         read_results(root / "out")
-
-
-def test_curves_hold_mean_and_range_over_the_seeds(root):
-    written(root, runs(root, BETTER, steps=3))
-    rows = [
-        row for row in csv.DictReader((root / FILES / "curves.csv").open()) if row["stage"] == "grpo" and row["arm"] == "joint"
-    ]
-    assert [row["step"] for row in rows] == ["1", "2"]
-    assert (rows[0]["seeds"], rows[0]["reward"], rows[0]["reward_low"], rows[0]["reward_high"]) == ("3", "0.07", "0.05", "0.09")
 
 
 def test_the_page_over_all_experiments_is_written_from_what_they_wrote_with_every_claim(root, better):
