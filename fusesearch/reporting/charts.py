@@ -23,7 +23,6 @@ LEAST_EPISODES = 5
 """:func:`profile` leaves out turns that fewer episodes reached."""
 
 PAGE_WIDTH = 760
-PANEL = {"width": 340, "height": 190}
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
 Rows = Sequence[Mapping[str, Any]]
@@ -81,16 +80,6 @@ def estimates(rows: Rows, x: str, seeds: Rows = ()) -> Chart:
 
     Rows: ``arm, who, value, low, high``; ``who`` is "ours" or a model of the paper.
     """
-    return dressed(_estimates(rows, x, seeds).properties(height=alt.Step(18), width="container"))
-
-
-def estimate_panels(parts: Sequence[tuple[str, Rows]]) -> Chart | None:
-    """Several :func:`estimates` side by side, or ``None``."""
-    drawn = [_estimates(rows, title).properties(height=alt.Step(18), width=PANEL["width"]) for title, rows in parts if rows]
-    return dressed(alt.concat(*drawn, columns=2)) if drawn else None
-
-
-def _estimates(rows: Rows, x: str, seeds: Rows = ()) -> Any:
     who = list(dict.fromkeys(str(row["who"]) for row in rows))
     arms = list(dict.fromkeys(str(row["arm"]) for row in rows))
     colour, shape, _ = scales(who, {})
@@ -108,7 +97,7 @@ def _estimates(rows: Rows, x: str, seeds: Rows = ()) -> Any:
     ticks = (
         [alt.Chart(pd.DataFrame(seeds)).mark_tick(color=GREY, height=8, yOffset=7).encode(x="value:Q", **place)] if seeds else []
     )
-    return alt.layer(whiskers, *ticks, points)
+    return dressed(alt.layer(whiskers, *ticks, points).properties(height=alt.Step(18), width="container"))
 
 
 def difference_panels(parts: Sequence[tuple[str, Rows]]) -> Chart | None:

@@ -26,7 +26,7 @@ def experiment(**changes):
         "metrics": ["file_micro_f1", "f1_macro", "efficiency", "efficiency_call", "redundancy", "tool_success", "tokens_context"],
         "primary": "f1_macro",
         "claims": [{"metric": "f1_macro", "better": "joint", "than": "none", "paper": True}],
-        "figures": ["calls_by_turn", "redundancy"],
+        "figures": ["calls_by_turn"],
     }
     return Experiment(**{**given, **changes})
 

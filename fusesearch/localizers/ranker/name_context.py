@@ -58,6 +58,8 @@ def about_name(path: str, name: str, index: Index, tokens: int, impact: bool = F
         tests.sort(key=lambda file: -sum(name in file or name in index.source(file) for name in names))
         page.fill(page.line("test", use.spot, last, use.line) for file in tests for use in code.words(file, last))
         context = page.context()
+    if spots and not context.excerpts:
+        raise DataError(f"nothing of {name} fits: allow more tokens or other files")
     if not context.excerpts:
         raise DataError(f"nothing here is called {name}{_nearest(last, index)}")
     return context.model_copy(update={"name": name})

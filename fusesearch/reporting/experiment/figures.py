@@ -87,21 +87,6 @@ def calls_by_turn(results: Results) -> Any:
     return charts.profile(rows, [arm.name for arm in results.arms], results.labels)
 
 
-def redundancy(results: Results) -> Any:
-    """e and the share of redundant calls by arm, under both scopes of the history."""
-    parts = []
-    for title, key in (("Tool efficiency e (%)", "efficiency"), ("Redundant calls (%)", "redundancy")):
-        scopes = ((key, "history by turn"), (f"{key}_call", "history by call"))
-        rows = [
-            {"arm": arm.label, "who": who, **charts.whisker(arm.figures[name], METRICS[name])}
-            for arm in results.arms
-            for name, who in scopes
-            if name in arm.figures
-        ]
-        parts.append((title, rows))
-    return charts.estimate_panels(parts)
-
-
 FIGURES: dict[str, tuple[str, Callable[[Results], Any]]] = {
     "arms": ("The primary metric by arm, with 95% intervals over instances and seeds; ticks are single seeds", arms),
     "differences": (
@@ -109,6 +94,5 @@ FIGURES: dict[str, tuple[str, Callable[[Results], Any]]] = {
         differences,
     ),
     "calls_by_turn": ("Calls of tool-using turns by turn index; bands are the range over seeds", calls_by_turn),
-    "redundancy": ("Tool efficiency and redundant calls under both scopes of the history", redundancy),
 }
 """Caption and drawing function by the name in an experiment's ``figures``."""
