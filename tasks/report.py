@@ -41,8 +41,6 @@ def sources(places: Places) -> Sources:
         scores=places["evaluate.scores"],
         cells=places["evaluate.cells"],
         paper=places.root / PAPER_STAGES,
-        grpo={"sft+rl": places["grpo.curve"]},
-        sft=places["sft.curve"],
         mined=places["mine.table"],
         drops={"Filter": places["filter.drops"], "Split": places["split.metrics"], "Select": places["select.drops"]},
         plane=places["select.plane"],

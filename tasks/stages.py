@@ -254,7 +254,7 @@ _ROWS = (
         description="tables beside the paper's with intervals, plots",
         run="tasks.report:make_pages",
         inputs=(
-            *("evaluate.scores", "evaluate.cells", "grpo.curve", "sft.curve"),
+            *("evaluate.scores", "evaluate.cells"),
             *("split.metrics", "filter.drops", "mine.table", "select.drops", "select.plane"),
             "experiments/reference/fusesearch_table2_stages.csv",
         ),
@@ -264,7 +264,6 @@ _ROWS = (
             "plots": "artifacts/report/plots",
             "table": "artifacts/report/table2.csv",
             "differences": "artifacts/report/differences.csv",
-            "curves": "artifacts/report/curves.csv",
             "calls_by_turn": "artifacts/report/calls_by_turn.csv",
             "candidates": "artifacts/report/candidates.csv",
         },

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
 from dashboards import draw, read
 from dashboards.draw import noted
 from fusesearch.core.errors import FusesearchError
-from fusesearch.core.storage import read_csv
 from fusesearch.reporting.experiment.figures import draw as figures_of
 from fusesearch.reporting.experiment.pages import page as page_of
 from fusesearch.reporting.experiment.results import RESULTS, read_results
 from fusesearch.reporting.page import Section
 from tasks.experiments.spec import experiment_names, load_experiment
-from tasks.running.places import EXPERIMENTS, experiment_files
+from tasks.running.places import EXPERIMENTS
 
 TITLE = "Experiments"
 INTRODUCTION = (
@@ -56,14 +54,8 @@ def _overview(root: Path, name: str) -> list[str]:
 
 
 def _html(path: Path) -> str:
-    """The page of an experiment with its figures; those of its training need the curves of a run on this machine."""
+    """The page of an experiment with its figures."""
     results, asked = read_results(path.parent), load_experiment(path.parent.name, path.parents[1])
-    curves = path.parents[2] / experiment_files(asked.name) / "curves.csv"
-    figures = figures_of(asked.figures, results, _curves(curves) if curves.exists() else [])
+    figures = figures_of(asked.figures, results)
     found = page_of(results)
     return replace(found, sections=[*found.sections, Section("Figures", figures=figures)]).render("html")
-
-
-def _curves(path: Path) -> list[dict[str, Any]]:
-    words = ("arm", "stage")
-    return [{key: text if key in words else float(text) for key, text in row.items() if text} for row in read_csv(path)]

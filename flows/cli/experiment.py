@@ -1,4 +1,4 @@
-"""``python -m flows experiment``: list and run experiments, print their pages."""
+"""``python -m flows experiment``: list and run experiments."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from fusesearch.cli.output import usage_error
 if TYPE_CHECKING:
     from tasks.experiments.spec import Experiment
 
-app = typer.Typer(
-    no_args_is_help=True, help="Run experiments and see their tables (docs/experiments.md).", rich_markup_mode="markdown"
-)
+app = typer.Typer(no_args_is_help=True, help="Run experiments (docs/experiments.md).", rich_markup_mode="markdown")
 
 ALL = "all"
 Names = Annotated[list[str], typer.Argument(help="One experiment or several; `all` for every one.", metavar="NAME...")]
@@ -75,26 +73,6 @@ def run(
             run_experiments([experiment.name for experiment in experiments], numbers)
             typer.echo(f"done in {duration(time.monotonic() - started)}")
         write_overview()
-
-
-@app.command()
-def table(names: Names) -> None:
-    """Print the pages with the results.
-
-    ```
-    python -m flows experiment table filtering
-    python -m flows experiment table all > ablations.md
-    ```
-    """
-    from fusesearch.core.storage import read_text
-    from fusesearch.reporting.experiment.results import PAGE, read_results
-
-    for experiment in _chosen(names):
-        if ALL in names and not (experiment.folder / PAGE).exists():
-            typer.echo(f"{experiment.name}: no results yet", err=True)
-        else:
-            read_results(experiment.folder)  # or it says what to run
-            typer.echo(read_text(experiment.folder / PAGE))
 
 
 def _chosen(names: list[str]) -> list[Experiment]:

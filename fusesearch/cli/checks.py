@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from fusesearch.core.config import Params
 
 DISK_GB = 8.0
-CLONES_GB = {"github": 100.0}
-"""Room for clones and snapshots of a source that mines real repositories: an estimate for 233 of them."""
+CLONES_GB = 100.0
+"""Room for clones and snapshots of real repositories: an estimate for 233 of them."""
 EXTRAS = {
     "models": "OpenAI-compatible endpoints, BM25, code graphs",
     "train": "checkpoints",
@@ -125,8 +125,7 @@ def hardware(root: Path) -> Iterator[Check]:
     """GPUs that the driver lists, disk space at ``root``, and cores."""
     found = ", ".join(f"{name} ({memory:.0f} GB)" for name, memory in gpus())
     yield Check("gpu", bool(found), found or "none", "only for GPU profiles; search, endpoints and nano need none")
-    yield disk(root)
-    yield Check("cores", cores() >= 2, f"{cores()}", "`make reproduce` is planned for 2 or more")
+    yield from room(root)
 
 
 def machine(place: Place) -> Iterator[Check]:
@@ -134,21 +133,11 @@ def machine(place: Place) -> Iterator[Check]:
     from fusesearch.cli.needs import gpu_checks
 
     whose = "" if place.machine.own else ", of this machine and not of the one that was asked for"
-    yield Check("cores", cores() >= 2, f"{cores()}{whose}", "2 or more")
-    yield disk(place.root, DISK_GB + CLONES_GB.get(place.params.mine.source, 0.0), whose)
+    yield from room(place.root, DISK_GB + CLONES_GB * (place.params.mine.source == "github"), whose)
     if place.params.model.dtype == "float32":
         yield Check("gpu", True, "not needed")
     else:
         yield from gpu_checks(place.params, place.machine, place.root)
-
-
-def services(_: Place) -> Iterator[Check]:
-    """Servers of Prefect and MLflow that the environment names; without one, a stage starts its own."""
-    for name, variable in (("prefect server", "PREFECT_API_URL"), ("mlflow server", "MLFLOW_TRACKING_URI")):
-        if (url := os.environ.get(variable, "")).startswith("http"):
-            answers = reachable(f"{url.rstrip('/')}/health")
-            detail = f"{variable} answers" if answers else f"nothing answers at {variable}"
-            yield Check(name, answers, detail, f"start it, or unset {variable}")
 
 
 def weights(place: Place) -> Iterator[Check]:
@@ -165,16 +154,14 @@ def tokenizer(place: Place) -> Iterator[Check]:
 
     base, folder = place.params.model.base, place.folder
     lacking = ""
-    if folder is None or not ((folder / "tokenizer.json").is_file() or (folder / "vocab.json").is_file()):
+    if folder is None or not any((folder / name).is_file() for name in ("tokenizer.json", "vocab.json")):
         lacking = "no tokenizer on this machine"
     else:
         settings, own = folder / "tokenizer_config.json", folder / "chat_template.jinja"
         template = own.read_text(encoding="utf-8") if own.is_file() else ""
         template = template or str((read_json(settings) if settings.is_file() else {}).get("chat_template") or "")
-        if not template:
-            lacking = "its tokenizer has no chat template"
-        elif place.params.agent.prompt == "full" and "tools" not in template:
-            lacking = "its chat template shows no tools"
+        if not template or (place.params.agent.prompt == "full" and "tools" not in template):
+            lacking = f"its {'chat template shows no tools' if template else 'tokenizer has no chat template'}"
     hint = MADE.get(base, f"download it once: hf download {base}")
     yield Check("tokenizer", not lacking, f"{base}: {lacking}" if lacking else base, hint)
 
@@ -226,14 +213,15 @@ def github(place: Place) -> Iterator[Check]:
 
 INSTALLED: tuple[Callable[[Path], Iterator[Check]], ...] = (python, programs, extras, hardware)
 """Checks of the installation; disk space is that at the folder."""
-PROFILE: tuple[Callable[[Place], Iterator[Check]], ...] = (machine, weights, tokenizer, vllm, verl, services, teacher, github)
+PROFILE: tuple[Callable[[Place], Iterator[Check]], ...] = (machine, weights, tokenizer, vllm, verl, teacher, github)
 """Checks of what a profile needs."""
 
 
-def disk(root: Path, needed: float = DISK_GB, whose: str = "") -> Check:
-    """Free disk space at ``root``."""
+def room(root: Path, needed: float = DISK_GB, whose: str = "") -> Iterator[Check]:
+    """Cores, and free disk space at ``root``."""
+    yield Check("cores", cores() >= 2, f"{cores()}{whose}", "2 or more")
     free = shutil.disk_usage(root).free / 1e9
-    return Check("disk", free >= needed, f"{free:.0f} GB free{whose}", f"free some space: {needed:.0f} GB are needed")
+    yield Check("disk", free >= needed, f"{free:.0f} GB free{whose}", f"free some space: {needed:.0f} GB are needed")
 
 
 @cache

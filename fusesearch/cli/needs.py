@@ -32,11 +32,8 @@ from fusesearch.training.engines.verl_files import configured, verl_python
 
 ROLLOUT_TOKENS = 15_000
 """Length of a rollout that hours are computed with: table 2 of FuseSearch implies 10,000 to 19,000."""
-VERL_DEFAULTS = {
-    "trainer.nnodes": 1,
-    "trainer.n_gpus_per_node": 8,
-    "actor_rollout_ref.actor.ppo_max_token_len_per_gpu": 16384,
-}
+VERL_TOKENS = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu"
+VERL_DEFAULTS = {"trainer.nnodes": 1, "trainer.n_gpus_per_node": 8, VERL_TOKENS: 16384}
 """veRL's own values (0.9.1) of what the configurations may leave out."""
 
 
@@ -53,11 +50,11 @@ def gpu_checks(params: Params, machine: Machine, root: Path) -> Iterator[Check]:
     options = server_options(params.compute.options)
     vllm = params.grpo.rollouts == "vllm" and not verl
     serve = params.compute.serve * options.tensor_parallel_size if vllm else 0
-    nodes, wanted = machines(params, root) if verl else (1, serve)
-    wanted = max(ranks, wanted)
+    nodes, each, tokens = verl_cluster(params, root) if verl else (1, serve, 0)
+    wanted = max(ranks, each)
     seen = f"{machine.count} x {gib(machine.memory):.0f} GiB" if machine.count else "none"
-    each = f" on each of {nodes} machines" if verl else ""
-    yield Check("gpu", machine.count >= wanted, f"{wanted} needed{each}, {seen}", "use machines that have them, or fewer ranks")
+    place = f" on each of {nodes} machines" if verl else ""
+    yield Check("gpu", machine.count >= wanted, f"{wanted} needed{place}, {seen}", "use machines that have them, or fewer ranks")
     share = 0.0
     if vllm:
         yield _server_memory(params, model, machine, options)
@@ -68,7 +65,15 @@ def gpu_checks(params: Params, machine: Machine, root: Path) -> Iterator[Check]:
     longest = params.agent.max_context_tokens + params.agent.max_new_tokens
     longest = min(longest, options.max_model_len or longest, model.positions)  # where a message is cut
     if verl:
-        yield from verl_memory(params, model, machine.memory, root)
+        needed, less = (
+            training_bytes(model, tokens, nodes * each),
+            longest_pass(model, machine.memory, nodes * each) // 1024 * 1024,
+        )
+        detail = (
+            f"{gib(needed):.1f} GiB on each of {nodes} x {each} GPUs at {tokens:,} tokens a pass, {gib(machine.memory):.1f} GiB"
+        )
+        hint = f"compute.verl_options: [{VERL_TOKENS}={less}], or more machines (trainer.nnodes)"
+        yield Check("grpo memory", needed <= machine.memory, f"{detail} are there", hint)
     else:
         yield _step_memory(params, model, machine, "grpo", "agent.max_context_tokens", longest, share)
     yield from _hours(params, model, machine, nodes * wanted if verl else ranks)
@@ -137,21 +142,10 @@ def _hours(params: Params, model: Architecture, machine: Machine, gpus: int) -> 
         yield Check(f"{name} hours", True, f"{low:,.2f} to {high:,.2f} {what} of {length:,} tokens on {on} x {machine.name}")
 
 
-def machines(params: Params, root: Path) -> tuple[int, int]:
-    """How many machines veRL trains on, and the GPUs of each. Raises :class:`ConfigError` for a missing configuration."""
+def verl_cluster(params: Params, root: Path) -> tuple[int, ...]:
+    """How many machines veRL trains on, GPUs of each, and tokens of a pass. :class:`ConfigError` for a missing configuration."""
     found = VERL_DEFAULTS | configured(params.grpo.verl_config, params.compute.verl_options, root)
-    return int(found["trainer.nnodes"]), int(found["trainer.n_gpus_per_node"])
-
-
-def verl_memory(params: Params, model: Architecture, room: float, root: Path) -> Iterator[Check]:
-    """Memory of a step on each GPU, which has ``room`` bytes."""
-    nodes, each = machines(params, root)
-    found = VERL_DEFAULTS | configured(params.grpo.verl_config, params.compute.verl_options, root)
-    key = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu"
-    needed, tokens = training_bytes(model, int(found[key]), nodes * each), int(found[key])
-    detail = f"{gib(needed):.1f} GiB on each of {nodes} x {each} GPUs at {tokens:,} tokens a pass, {gib(room):.1f} GiB are there"
-    less = longest_pass(model, room, nodes * each) // 1024 * 1024
-    yield Check("grpo memory", needed <= room, detail, f"compute.verl_options: [{key}={less}], or more machines (trainer.nnodes)")
+    return tuple(int(found[key]) for key in VERL_DEFAULTS)
 
 
 def verl_pieces(params: Params, root: Path) -> Iterator[Check]:
@@ -160,8 +154,7 @@ def verl_pieces(params: Params, root: Path) -> Iterator[Check]:
         yield Check("verl", True, f"{verl_python(root)}, {params.grpo.verl_config}")
     except ConfigError as error:
         yield Check("verl", False, "not installed", str(error))
-    nodes, _ = machines(params, root)
-    if nodes > 1:
+    if (nodes := verl_cluster(params, root)[0]) > 1:
         address = os.environ.get("RAY_ADDRESS", "")
         hint = "`ray start --head` on one machine, `ray start --address` on the others, its address in RAY_ADDRESS"
         yield Check("ray", bool(address), address or f"no address of a cluster of {nodes} machines", hint)

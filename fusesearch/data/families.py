@@ -1,4 +1,4 @@
-"""Group the names of one repository: its forks, its former names, and names with the same first commit."""
+"""Group the names of one repository: its forks and its former names."""
 
 from __future__ import annotations
 
@@ -51,22 +51,15 @@ class Families:
             self._join(name, known.fork_of)
         if known.renamed_from and known.renamed_from != name:
             self._join(name, known.renamed_from)  # the first name stays the key, so that renaming moves nothing
-        if known.root_commit:
-            self._join(name, known.root_commit)
 
     def key(self, repo: str) -> str:
-        """The common key of all names of a repository: its first commit if known, else its main name.
-
-        A source that gives first commits must do so from the first version of a data set on, because a repository whose
-        key changes may move to another split.
-        """
+        """The common key of all names of a repository: its main name."""
         name = repo.casefold()
         if name not in self._joined:
             return name
         top = self._top(name)
         members = [member for member in self._joined if self._top(member) == top]
-        commits = [member for member in members if "/" not in member]
-        return min(commits or [member for member in members if member not in self._derived] or members)
+        return min([member for member in members if member not in self._derived] or members)
 
     def _join(self, derived: str, name: str) -> None:
         self._joined |= {derived, name}

@@ -8,7 +8,6 @@ and ``b/``, hence this parser. :mod:`fusesearch.data.applying` applies what it r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -154,14 +153,10 @@ def _change(draft: _Draft) -> FileChange:
     modes = {facts.get(key, "")[-6:] for key in ("old mode", "new mode", "new file mode", "deleted file mode", "index")}
     opaque = bool({"Binary files", "GIT binary patch"} & set(facts)) or LINK in modes
     bumps = [line[1:].startswith("Subproject commit ") for hunk in draft.hunks for line in hunk.lines]
-    _check_inside((old, new))
-    return FileChange(kind, old, new, opaque, SUBMODULE in modes or (bool(bumps) and all(bumps)), draft.hunks)
-
-
-def _check_inside(names: Iterable[str]) -> None:
-    for name in names:
+    for name in (old, new):
         if name.startswith("/") or "\n" in name or any(part in ("", ".", "..", ".git") for part in name.split("/") if name):
             raise DataError(f"the patch names a file outside the repository: {name[:200]!r}")
+    return FileChange(kind, old, new, opaque, SUBMODULE in modes or (bool(bumps) and all(bumps)), draft.hunks)
 
 
 def _names(facts: dict[str, str]) -> tuple[str, str]:

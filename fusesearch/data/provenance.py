@@ -28,15 +28,13 @@ class Provenance:
     source: str = ""  # `synthetic`, `git`, `github` or `benchmark`
     pull: int | None = None  # number of the pull request
     issues: tuple[str, ...] = ()  # those it closes; given as numbers, or owner/name#number for those of other repositories
-    bot: bool = False  # given as true if one of the authors is a program, or known by the names `author` and `issue_author`
+    bot: bool = False  # given as true if one of the authors is a program, or known by the name `author`
     merge_commit: str = ""  # the commit that holds the fix
     created: str = ""  # given as `issue_created_at`, else `merged_at`: ISO date, or date and time
     licence: str = ""  # SPDX id of the repository's licence
     language: str = ""  # main language of the repository
     fork_of: str = ""  # owner/name of the repository it was forked from
     renamed_from: str = ""  # former owner/name
-    root_commit: str = ""  # first commit of the repository, which forks and renamed copies share
-    hops: int | None = None  # synthetic: functions between the example and the fault
 
 
 def read_provenance(repo: str, values: Mapping[str, Any]) -> Provenance:
@@ -48,15 +46,13 @@ def read_provenance(repo: str, values: Mapping[str, Any]) -> Provenance:
         source=_text(values, "source"),
         pull=_number(values.get("pull")),
         issues=tuple(dict.fromkeys(name.casefold() for name in issues if isinstance(name, str) and name)),
-        bot=values.get("bot") is True or any(_BOTS.fullmatch(_text(values, key)) for key in ("author", "issue_author")),
+        bot=values.get("bot") is True or bool(_BOTS.fullmatch(_text(values, "author"))),
         merge_commit=_matching(r"[0-9a-f]{7,64}", _text(values, "merge_commit").lower()),
         created=_date(values, "issue_created_at") or _date(values, "merged_at"),
         licence=_text(values, "licence"),
         language=_text(values, "language"),
         fork_of=_repository(_text(values, "fork_of")),
         renamed_from=_repository(_text(values, "renamed_from")),
-        root_commit=_matching(r"[0-9a-f]{40,64}", _text(values, "root_commit").lower()),
-        hops=_number(values.get("hops")),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fusesearch.agents.loop import run_episode
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.localizers.base import BaseLocalizer, Setup
@@ -33,3 +35,13 @@ class SequentialLocalizer(FuseSearchLocalizer):
 
     name = "fusesearch-sequential"
     mode = "sequential"
+
+
+class RepoSearcherLocalizer(FuseSearchLocalizer):
+    """RepoSearcher (ToolTrain 3.1): its six tools in the loop in which students of them are trained, one call per turn."""
+
+    name = "reposearcher"
+    mode = "sequential"
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(replace(setup, agent=setup.agent.model_copy(update={"toolset": "reposearcher"})))

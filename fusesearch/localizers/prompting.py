@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from fusesearch.agents.loop import CallRunner, observe, read_reply
+from fusesearch.agents.loop import CallRunner, observe
 from fusesearch.agents.models.base import CHARS_PER_TOKEN, Completion, Message, Model, Sampling
 from fusesearch.agents.prompts import render_issue
 from fusesearch.agents.recording import Instructions, OnEvent, conclusion, new_trajectory, record
@@ -33,9 +33,7 @@ class Interview:
         self._history: History = frozenset()
         self._last: Completion | None = None
 
-    async def ask(
-        self, prompt: str, before: Sequence[Message] = (), tools: Sequence[dict[str, Any]] = (), system: str | None = None
-    ) -> Turn:
+    async def ask(self, prompt: str, before: Sequence[Message] = (), system: str | None = None) -> Turn:
         """The reply to ``prompt`` after the conversation ``before`` (by default a new conversation).
 
         ``system`` replaces the trajectory's system prompt; an empty one sends no system message. If the conversation does
@@ -43,14 +41,12 @@ class Interview:
         """
         opening = self.trajectory.system if system is None else system
         messages = [Message(role="system", content=opening)] if opening else []
-        messages += [*before, *([Message(role="user", content=prompt)] if prompt else [])]
-        completion = await self.model.complete(messages, list(tools), self.sampling)
-        number = len(self.trajectory.turns) + 1
-        text, calls = read_reply(completion, number, tools) if tools else (completion.text, [])
-        turn = Turn(text=text, prompt=prompt, calls=calls, usage=completion.usage, extra=completion.extra)
+        messages += [*before, Message(role="user", content=prompt)]
+        completion = await self.model.complete(messages, [], self.sampling)
+        turn = Turn(text=completion.text, prompt=prompt, usage=completion.usage, extra=completion.extra)
         self._last, self.trajectory.changes = completion, completion.changes
         self.trajectory.turns.append(turn)
-        self._emit("turn", {"number": number, "turn": turn})
+        self._emit("turn", {"number": len(self.trajectory.turns), "turn": turn})
         return turn
 
     async def observe(self, turn: Turn, runner: CallRunner) -> None:

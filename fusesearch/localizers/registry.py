@@ -83,7 +83,7 @@ LOCALIZERS = {
         "files from the tree and their imports, then functions along the call graph, pruned (CoSIL section 3)",
     ),
     "reposearcher": Entry(
-        "fusesearch.localizers.reposearcher:RepoSearcherLocalizer",
+        "fusesearch.localizers.fusesearch:RepoSearcherLocalizer",
         "six tools that look up definitions by file and name, ranked functions (ToolTrain 3.1)",
     ),
     "swerank": Entry(

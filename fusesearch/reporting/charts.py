@@ -19,14 +19,10 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross"
 DASHES = ([1, 0], [6, 3], [8, 3, 2, 3], [2, 3], [12, 3], [6, 2, 2, 2, 2, 2], [3, 1])
 DECIDED, UNDECIDED = "decided after Holm's correction", "undecided"
 """Verdicts of :func:`difference_panels`."""
-LINE_POINTS = 300
-"""The most points of a line; longer lines are thinned."""
-
 LEAST_EPISODES = 5
 """:func:`profile` leaves out turns that fewer episodes reached."""
 
 PAGE_WIDTH = 760
-PANEL = {"width": 340, "height": 190}
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
 Rows = Sequence[Mapping[str, Any]]
@@ -84,16 +80,6 @@ def estimates(rows: Rows, x: str, seeds: Rows = ()) -> Chart:
 
     Rows: ``arm, who, value, low, high``; ``who`` is "ours" or a model of the paper.
     """
-    return dressed(_estimates(rows, x, seeds).properties(height=alt.Step(18), width="container"))
-
-
-def estimate_panels(parts: Sequence[tuple[str, Rows]]) -> Chart | None:
-    """Several :func:`estimates` side by side, or ``None``."""
-    drawn = [_estimates(rows, title).properties(height=alt.Step(18), width=PANEL["width"]) for title, rows in parts if rows]
-    return dressed(alt.concat(*drawn, columns=2)) if drawn else None
-
-
-def _estimates(rows: Rows, x: str, seeds: Rows = ()) -> Any:
     who = list(dict.fromkeys(str(row["who"]) for row in rows))
     arms = list(dict.fromkeys(str(row["arm"]) for row in rows))
     colour, shape, _ = scales(who, {})
@@ -111,7 +97,7 @@ def _estimates(rows: Rows, x: str, seeds: Rows = ()) -> Any:
     ticks = (
         [alt.Chart(pd.DataFrame(seeds)).mark_tick(color=GREY, height=8, yOffset=7).encode(x="value:Q", **place)] if seeds else []
     )
-    return alt.layer(whiskers, *ticks, points)
+    return dressed(alt.layer(whiskers, *ticks, points).properties(height=alt.Step(18), width="container"))
 
 
 def difference_panels(parts: Sequence[tuple[str, Rows]]) -> Chart | None:
@@ -154,34 +140,6 @@ def whisker(found: Any, of: Metric) -> dict[str, float | None]:
 
 def _numbers(form: str) -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{name}:Q", format=form) for name in ("value", "low", "high")]
-
-
-def panels(parts: Sequence[tuple[str, Rows]], x: str, names: Sequence[str], labels: Mapping[str, str]) -> Chart | None:
-    """A panel for each title, two in a row, or ``None``: one bold smoothed line per name, over the thin line as logged or the
-    band of several seeds.
-
-    Rows: ``name`` (a label), ``x, smooth``, and ``raw`` or ``low, high``.
-    """
-    drawn = [_lines(rows, x, names, labels).properties(title=title, **PANEL) for title, rows in parts if rows]
-    return dressed(alt.concat(*drawn, columns=2)) if drawn else None
-
-
-def _lines(rows: Rows, x: str, names: Sequence[str], labels: Mapping[str, str]) -> alt.LayerChart:
-    colour, _, dash = scales(names, labels)
-    legend = alt.Legend(symbolType="stroke", symbolSize=500, symbolStrokeWidth=2, symbolOpacity=1, columns=1)
-    encoded = alt.Chart(pd.DataFrame(rows)).encode(
-        x=alt.X("x:Q", title=x), color=alt.Color("name:N", scale=colour, title=None, legend=legend)
-    )
-    scale: dict[str, Any] = {"scale": alt.Scale(zero=False), "axis": alt.Axis(labelExpr="format(datum.value, '~g')")}
-    if "low" in rows[0]:
-        below = encoded.mark_area(opacity=0.15).encode(y=alt.Y("low:Q", title=None, **scale), y2="high:Q")
-    else:
-        below = encoded.mark_line(strokeWidth=0.8, opacity=0.35).encode(y=alt.Y("raw:Q", title=None, **scale))
-    smooth = encoded.mark_line(strokeWidth=2.2).encode(
-        y=alt.Y("smooth:Q", title=None), strokeDash=alt.StrokeDash("name:N", scale=dash, title=None, legend=legend),
-        tooltip=["name:N", "x:Q", *(alt.Tooltip(f"{key}:Q", format="~g") for key in ("smooth", "raw") if key in rows[0])],
-    )  # fmt: skip
-    return below + smooth
 
 
 def profile(rows: Rows, names: Sequence[str], labels: Mapping[str, str]) -> Chart | None:
@@ -254,15 +212,3 @@ def scatter(rows: Rows, x: str, y: str, front: Sequence[str]) -> Chart:
     hollow = of_papers.mark_point(size=60, opacity=0.6)
     words = of_papers.mark_text(align="left", dx=6, fontSize=9).encode(text="model:N")
     return dressed(alt.layer(step, hollow, words, marks).properties(height=420, width="container"))
-
-
-def smoothed(points: Sequence[tuple[float, float]]) -> list[dict[str, float]]:
-    """Points as ``x, raw, smooth`` (centred mean over a tenth of the run), thinned to :data:`LINE_POINTS`."""
-    half = len(points) // 20
-    values = [value for _, value in points]
-    every = max(1, -(-len(points) // LINE_POINTS))
-    rows = []
-    for place in range(0, len(points), every):
-        window = values[max(0, place - half) : place + half + 1]
-        rows.append({"x": points[place][0], "raw": values[place], "smooth": sum(window) / len(window)})
-    return rows

@@ -12,16 +12,13 @@ from fusesearch.reporting.inputs import calls_by_index
 from fusesearch.reporting.page import Figure, Section
 from fusesearch.reporting.table import ABSENT, Row, Table, cell, difference_table
 
-SHOWN_TURNS = 8
-
 
 def sections_of(comparison: Comparison, figures: bool = True) -> list[Section]:
     """The sections of one benchmark."""
     title = f"{comparison.benchmark}, protocol {comparison.protocol.name}"
     parts = [Section(title, _notes(comparison), [main_table(comparison)], _scatters(comparison) if figures else [])]
-    behaviour = [behaviour_table(comparison), turns_table(comparison)]
     drawn = _profile(comparison) if figures else []
-    parts.append(Section(f"{comparison.benchmark}: search, time and cost", [_BEHAVIOUR], behaviour, drawn))
+    parts.append(Section(f"{comparison.benchmark}: search, time and cost", [_BEHAVIOUR], [behaviour_table(comparison)], drawn))
     if comparison.tests:
         title = "First minus second, over the instances both have"
         tested = difference_table(title, comparison.tests, comparison.headline, {})
@@ -63,17 +60,6 @@ def _rows(comparison: Comparison, columns: Sequence[Metric], counts: Callable[[S
         Row([*_who(row), *(cell(comparison.summary[row.name][of.key], of) for of in columns), *map(str, counts(row))])
         for row in comparison.systems
     ]  # fmt: skip
-
-
-def turns_table(comparison: Comparison) -> Table:
-    """Mean calls of tool-using turns by turn index (FuseSearch figure 3), with the number of episodes that had such a turn."""
-    found = [{int(row["turn"]): row for row in _by_turn(system)} for system in comparison.systems]
-    turns = range(1, min(SHOWN_TURNS, max((n for by_turn in found for n in by_turn), default=1)) + 1)
-    rows = [
-        Row([*_who(system), *(f"{of[n]['calls']:.2f} ({of[n]['episodes']:.0f})" if n in of else ABSENT for n in turns)])
-        for system, of in zip(comparison.systems, found, strict=True)
-    ]
-    return Table("Calls by turn (episodes)", ["System", "Model", *(f"Turn {n}" for n in turns)], rows)
 
 
 def _notes(comparison: Comparison) -> list[str]:

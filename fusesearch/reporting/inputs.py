@@ -12,21 +12,18 @@ from fusesearch.core.schema import Score, Trajectory
 from fusesearch.core.storage import read_csv, read_json, read_jsonl
 from fusesearch.evaluation.costs import calls_by_turn
 from fusesearch.evaluation.results import TRAJECTORIES
-from fusesearch.reporting.curves import read_curve
 from fusesearch.reporting.table import ARMS
 
 
 @dataclass(frozen=True)
 class Sources:
     """Paths of the artifacts. ``cells`` is the folder with the episodes of each arm, ``paper`` the CSV of FuseSearch table 2,
-    ``grpo`` has the training curves by arm, ``drops`` the drop tables by stage.
+    ``drops`` the drop tables by stage.
     """
 
     scores: Path
     cells: Path
     paper: Path
-    grpo: Mapping[str, Path]
-    sft: Path
     mined: Path
     drops: Mapping[str, Path]
     plane: Path
@@ -47,8 +44,6 @@ class Inputs:
     scores: list[Score]
     paper: list[dict[str, str]] = field(default_factory=list)
     calls_by_turn: dict[str, list[dict[str, float]]] = field(default_factory=dict)
-    grpo: dict[str, list[dict[str, float]]] = field(default_factory=dict)
-    sft: list[dict[str, float]] = field(default_factory=list)
     mined: dict[str, Any] = field(default_factory=dict)
     drops: dict[str, dict[str, Any]] = field(default_factory=dict)
     plane: list[Candidate] = field(default_factory=list)
@@ -63,8 +58,6 @@ def read_inputs(sources: Sources) -> Inputs:
         scores=scores,
         paper=read_csv(sources.paper) if sources.paper.exists() else [],
         calls_by_turn={arm: _profile(sources.cells / arm / TRAJECTORIES) for arm in by_arm(scores)},
-        grpo={arm: rows for arm, path in sources.grpo.items() if (rows := read_curve(path))},
-        sft=read_curve(sources.sft),
         mined=read_json(sources.mined) if sources.mined.exists() else {},
         drops={stage: _drops(stage, path) for stage, path in sources.drops.items() if path.exists()},
         plane=_plane(sources.plane),

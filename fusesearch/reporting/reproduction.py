@@ -1,6 +1,6 @@
 """The page of a reproduction: tables and figures in Markdown and in HTML, and its numbers as files.
 
-The page leaves out what a run lacks (an arm, a curve, a drop table). Only scores are required.
+The page leaves out what a run lacks (an arm, a drop table). Only scores are required.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from fusesearch.core.text import safe_name
 from fusesearch.evaluation.metrics import METRICS, aggregate
 from fusesearch.evaluation.statistics import Difference, Measured, compare, measure
 from fusesearch.reporting import cases, charts
-from fusesearch.reporting.curves import CURVES
 from fusesearch.reporting.inputs import Inputs, by_arm
 from fusesearch.reporting.page import Page, Section
 from fusesearch.reporting.table import ARMS, Row, Table, cell, difference_table, pair_name, records_table
@@ -56,7 +55,6 @@ def write_report(inputs: Inputs, params: Params, out: Path, provenance: Sequence
     write_json(out / "metrics.json", flat_metrics(summary, differences, arms))
     write_csv(out / "table2.csv", table_records(summary))
     write_csv(out / "differences.csv", [row.model_dump(include=set(DIFFERENCE_COLUMNS)) for row in differences])
-    write_csv(out / "curves.csv", [{"arm": arm, **row} for arm, rows in inputs.grpo.items() for row in rows])
     write_csv(out / "calls_by_turn.csv", [{"arm": arm, **row} for arm, rows in inputs.calls_by_turn.items() for row in rows])
     write_csv(out / "candidates.csv", [row._asdict() for row in inputs.plane])
     return out / "report.md"
@@ -75,7 +73,6 @@ def page_of(
         _differences(differences),
         _behaviour(inputs),
         cases.section(by_arm(inputs.scores)),
-        _training(inputs),
         _data(inputs, params),
     ]
     repositories = {score.repo for score in inputs.scores if score.repo}
@@ -235,28 +232,6 @@ def _behaviour(inputs: Inputs) -> Section:
     caption = "Calls of tool-using turns by turn index (FuseSearch figure 3); points with fewer than 5 episodes left out"
     chart = charts.profile(rows, list(inputs.calls_by_turn), ARMS)
     return Section("Parallelism", [text], figures=charts.figure("calls_by_turn", caption, chart))
-
-
-def _training(inputs: Inputs) -> Section:
-    grpo = [(CURVES[key], _points(inputs.grpo, key)) for key in CURVES if key != "loss"]
-    loss = [(CURVES["loss"], _points({"sft": inputs.sft}, "loss"))]
-    drawn = (
-        ("grpo", "GRPO: thin lines are steps, bold lines a moving mean", charts.panels(grpo, "GRPO step", [*inputs.grpo], ARMS)),
-        (
-            "sft_loss", "SFT loss: the thin line is steps, the bold one a moving mean",
-            charts.panels(loss, "SFT step", ["sft"], ARMS),
-        ),
-    )  # fmt: skip
-    figures = [figure for row in drawn for figure in charts.figure(*row)]
-    return Section("Training", figures=figures)
-
-
-def _points(curves: Mapping[str, Sequence[Mapping[str, float]]], key: str) -> list[dict[str, Any]]:
-    return [
-        {"name": label(arm), **point}
-        for arm, rows in curves.items()
-        for point in charts.smoothed([(row["step"], row[key]) for row in rows if key in row])
-    ]
 
 
 def _data(inputs: Inputs, params: Params) -> Section:

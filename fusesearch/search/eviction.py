@@ -8,12 +8,12 @@ care: a snapshot that was about to link to a removed blob fetches it again.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -26,31 +26,19 @@ LIMIT_VARIABLE = "FUSESEARCH_CACHE_GB"
 DEFAULT_GB = 20
 GRACE_SECONDS = 24 * 3600.0
 
-_EVICTED = "evicted-"
 _KEPT = 0.8  # of the limit, so that one eviction makes room for many snapshots
 _BLOCK = 512  # unit of st_blocks
-
-
-@dataclass(frozen=True)
-class Usage:
-    """Contents of a cache: trees with their last use (seconds), oldest first, and total bytes on disk."""
-
-    folders: list[tuple[float, Path]] = field(default_factory=list)
-    total: int = 0
 
 
 def evict(cache_dir: Path, limit: int) -> None:
     """Shrink a cache above ``limit`` to four fifths of it. Does nothing while another process does so."""
     with suppress(Timeout), FileLock(cache_dir / "evict.lock", timeout=0):
-        for leftover in (cache_dir / "tmp").glob(f"{_EVICTED}*"):  # from a killed eviction
-            shutil.rmtree(leftover, ignore_errors=True)
-        usage = measure(cache_dir)
-        if usage.total <= limit:
+        folders, total = measure(cache_dir)
+        if total <= limit:
             return
-        excess = usage.total - int(limit * _KEPT)
-        for _, folder in usage.folders:
-            if excess > 0 and _is_old(folder):
-                excess -= _remove(folder, cache_dir)
+        for folder in folders:
+            if total > limit * _KEPT and _is_old(folder):
+                total -= _remove(folder, cache_dir)
         drop_blobs(cache_dir)
 
 
@@ -65,15 +53,15 @@ def touch(folder: Path) -> bool:
     return True
 
 
-def measure(cache_dir: Path) -> Usage:
-    """Measure a cache by walking all of it. The content of trees counts once, under ``blobs``."""
+def measure(cache_dir: Path) -> tuple[list[Path], int]:
+    """Walk a cache: its trees, the least recently used first, and its bytes on disk. Their content counts once, as blobs."""
     folders: list[tuple[float, Path]] = []
     total = sum(map(_size, _walk(cache_dir / "blobs")))
     for folder in (cache_dir / "trees").iterdir():
         with suppress(FileNotFoundError):
             folders.append((folder.stat().st_mtime, folder))
             total += sum(_size(entry, most_names=1) for entry in _walk(folder))
-    return Usage(sorted(folders), total)
+    return [folder for _, folder in sorted(folders)], total
 
 
 def drop_blobs(cache_dir: Path) -> None:
@@ -87,13 +75,9 @@ def drop_blobs(cache_dir: Path) -> None:
 def limit_from_environment() -> int:
     """Largest size of a cache in bytes, from ``FUSESEARCH_CACHE_GB`` or 20 GB. Raises :class:`ConfigError` if that is invalid."""
     text = os.environ.get(LIMIT_VARIABLE, "").strip() or str(DEFAULT_GB)
-    try:
-        gigabytes = float(text)
-    except ValueError:
-        gigabytes = -1.0
-    if not 0 < gigabytes < 1e9:
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII) or not float(text):
         raise ConfigError(f"{LIMIT_VARIABLE} is {text!r}: set it to the GB that snapshots may take, such as 20")
-    return int(gigabytes * 1e9)
+    return int(float(text) * 1e9)
 
 
 def _is_old(folder: Path) -> bool:
@@ -104,16 +88,12 @@ def _is_old(folder: Path) -> bool:
 
 
 def _remove(folder: Path, cache_dir: Path) -> int:
-    """Remove a folder. Returns the bytes freed; 0 if it belongs to another user or was used just now."""
-    aside = Path(tempfile.mkdtemp(prefix=_EVICTED, dir=cache_dir / "tmp"))
-    freed = 0
+    """Remove a folder. Returns the bytes freed; 0 if it belongs to another user."""
+    aside = Path(tempfile.mkdtemp(dir=cache_dir / "tmp"))
     with suppress(FileNotFoundError, PermissionError):
         os.rename(folder, aside / folder.name)
-        if _is_old(aside / folder.name):
-            # a file linked only from this tree and blobs/ counts, because its blob goes afterwards
-            freed = sum(_size(entry, most_names=2) for entry in _walk(aside))
-        else:
-            os.rename(aside / folder.name, folder)
+    # a file linked only from this tree and blobs/ counts, because its blob goes afterwards
+    freed = sum(_size(entry, most_names=2) for entry in _walk(aside))
     shutil.rmtree(aside, ignore_errors=True)
     return freed
 

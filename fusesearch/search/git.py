@@ -159,20 +159,15 @@ class Git:
         for name in names:
             if mode != _FOLDER:
                 return False
-            mode, tree = self._entry(tree, name)
+            found = self._object(tree)
+            try:
+                if found is None or found.kind != "tree":
+                    raise ValueError
+                rows = {other: (mode, inner) for mode, other, inner in _rows(found.content, len(found.id) // 2)}
+            except ValueError:
+                raise self._damaged(tree) from None
+            mode, tree = rows.get(name, ("", ""))
         return mode not in ("", SUBMODULE)
-
-    def _entry(self, tree: str, name: bytes) -> tuple[str, str]:
-        """Mode and id of a name in a tree; empty strings if the tree lacks it."""
-        found = self._object(tree)
-        if found is None or found.kind != "tree":
-            raise self._damaged(tree)
-        try:
-            return next(
-                ((mode, inner) for mode, other, inner in _rows(found.content, len(found.id) // 2) if other == name), ("", "")
-            )
-        except ValueError:
-            raise self._damaged(tree) from None
 
     def _object(self, name: str) -> _Object | None:
         """The object of a name; ``None`` if git reports it as missing or unreadable."""

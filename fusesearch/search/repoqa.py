@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MAX_LINES = 100
 MAX_FILES = 20
+_FOLDER = {"type": "string", "description": "folder below /repo"}
+_FILE = {"type": "string", "description": "file below /repo"}
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class ListFiles(Tool):
 
     name = "list_files_in_folder"
     description = "List the files and folders in a folder."
-    properties: ClassVar = {"folder": {"type": "string", "description": "folder below /repo"}}
+    properties: ClassVar = {"folder": _FOLDER}
 
     def run(self, repository: Repository, limits: Tools, search: RipgrepRun) -> Outcome:
         """Paths in path order, folders among them. Raises :class:`ToolError`."""
@@ -55,7 +57,7 @@ class ReviewFile(Tool):
     name = "review_file"
     description = f"Read lines of a file, at most {MAX_LINES} at once."
     properties: ClassVar = {
-        "file": {"type": "string", "description": "file below /repo"},
+        "file": _FILE,
         "start_line": {"type": "integer", "description": "first line, from 1"},
         "end_line": {"type": "integer", "description": "last line, inclusive"},
     }
@@ -78,7 +80,7 @@ class SearchFile(Tool):
     description = "Find the files with exactly this name in a folder and in those inside it."
     properties: ClassVar = {
         "file_name": {"type": "string", "description": "name with its extension, without folders"},
-        "folder": {"type": "string", "description": "folder below /repo"},
+        "folder": _FOLDER,
     }
 
     def run(self, repository: Repository, limits: Tools, search: RipgrepRun) -> Outcome:
@@ -97,10 +99,7 @@ class SearchSymbol(Tool):
 
     name = "search_symbol_in_file"
     description = "Show the lines of a file that contain a symbol, with their numbers."
-    properties: ClassVar = {
-        "symbol": {"type": "string", "description": "name or text to look for"},
-        "file": {"type": "string", "description": "file below /repo"},
-    }
+    properties: ClassVar = {"symbol": {"type": "string", "description": "name or text to look for"}, "file": _FILE}
 
     def run(self, repository: Repository, limits: Tools, search: RipgrepRun) -> Outcome:
         """Matching lines. Raises :class:`ToolError`, also for a folder."""
@@ -118,10 +117,7 @@ class SearchKeyword(Tool):
 
     name = "search_keyword_in_folder"
     description = "Count the lines that contain a keyword in each file of a folder and of those inside it."
-    properties: ClassVar = {
-        "keyword": {"type": "string", "description": "text to look for"},
-        "folder": {"type": "string", "description": "folder below /repo"},
-    }
+    properties: ClassVar = {"keyword": {"type": "string", "description": "text to look for"}, "folder": _FOLDER}
 
     def run(self, repository: Repository, limits: Tools, search: RipgrepRun) -> Outcome:
         """Numbers of matching lines by file. Raises :class:`ToolError`."""

@@ -124,32 +124,29 @@ class Repository:
 
     def read_bytes(self, real: Path, limit: int = ripgrep.MAX_FILE_BYTES) -> bytes:
         """First ``limit`` bytes of a file from :meth:`resolve`. Raises :class:`ToolError` unless it is a regular file."""
-        name = self.virtual(real)
-        try:
-            descriptor = open_below(self.root, real.relative_to(self.root).parts)
-        except OSError as error:
-            raise ToolError(f"{clipped(name)} cannot be read: {error.strerror}") from None
-        try:
-            mode = os.fstat(descriptor).st_mode
-            if stat.S_ISDIR(mode):
-                raise ToolError(f"{clipped(name)} is a folder; glob with path {clipped(name)} lists it")
-            if not stat.S_ISREG(mode):
-                raise ToolError(f"{clipped(name)} is not a regular file")
-            return _read(descriptor, limit)
-        finally:
-            os.close(descriptor)
+        return self._opened(self.virtual(real), real.relative_to(self.root).parts, limit)
 
     def read_listed(self, relative: str, limit: int = ripgrep.MAX_FILE_BYTES) -> bytes:
         """As :meth:`read_bytes`, faster for a path of :meth:`files`: no link led to it, so it is opened without resolving it."""
         if self.is_visible(relative):
-            with suppress(OSError):
-                descriptor = open_below(self.root, tuple(relative.split("/")))
-                try:
-                    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                        return _read(descriptor, limit)
-                finally:
-                    os.close(descriptor)
+            with suppress(ToolError):
+                return self._opened(virtual_path(relative), tuple(relative.split("/")), limit)
         return self.read_bytes(self.resolve(relative), limit)
+
+    def _opened(self, virtual: str, parts: tuple[str, ...], limit: int) -> bytes:
+        name = clipped(virtual)
+        try:
+            descriptor = open_below(self.root, parts)
+        except OSError as error:
+            raise ToolError(f"{name} cannot be read: {error.strerror}") from None
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if not stat.S_ISREG(mode):
+                what = f"is a folder; glob with path {name} lists it" if stat.S_ISDIR(mode) else "is not a regular file"
+                raise ToolError(f"{name} {what}")
+            return _read(descriptor, limit)
+        finally:
+            os.close(descriptor)
 
     @cached_property
     def search_flags(self) -> list[str]:

@@ -6,7 +6,6 @@
       RESULTS.md         the page for people
       results.json       a :class:`Results`: everything on it
     artifacts/experiments/<name>/
-      curves.csv         training curves: mean and range over seeds
       figures/*.svg
 
 """
@@ -16,10 +15,8 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from fusesearch.core.storage import write_csv, write_json, write_text
-from fusesearch.reporting.curves import over_seeds, read_curve
+from fusesearch.core.storage import write_json, write_text
 from fusesearch.reporting.experiment.figures import check_figures, draw
 from fusesearch.reporting.experiment.pages import overview, page
 from fusesearch.reporting.experiment.results import PAGE, RESULTS, Results, read_results
@@ -38,11 +35,9 @@ def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path |
     out, files = folder or root / experiment.folder, root / experiment_files(experiment.name)
     check_figures(experiment.figures)
     ordered = sorted(runs, key=lambda run: (run.arm, run.seed))
-    curves = _curves(experiment, ordered)
     results = measured(experiment, ordered, root)
     shutil.rmtree(files, ignore_errors=True)
-    write_csv(files / "curves.csv", curves)
-    for figure in draw(experiment.figures, results, curves):
+    for figure in draw(experiment.figures, results):
         write_text(files / f"figures/{figure.name}.svg", figure.svg + "\n")
     write_text(out / PAGE, page(results).render("md"))
     write_json(out / RESULTS, results.model_dump(mode="json"))
@@ -54,14 +49,3 @@ def write_overview(root: Path = EXPERIMENTS) -> Path:
     every = [root / name for name in experiment_names(root) if (root / name / RESULTS).exists()]
     write_text(root / PAGE, overview([read_results(folder) for folder in every]))
     return root / PAGE
-
-
-def _curves(experiment: Experiment, runs: Sequence[ArmRun]) -> list[dict[str, Any]]:
-    """Rows of :func:`over_seeds` by arm and training stage. A run that two arms share appears under both."""
-    rows: list[dict[str, Any]] = []
-    for arm in experiment.arms:
-        own = [run for run in runs if run.arm == arm]
-        for stage in dict.fromkeys(stage for run in own for stage in run.curves):
-            logged = [read_curve(run.curves[stage]) for run in own if stage in run.curves]
-            rows += [{"arm": arm, "stage": stage, **row} for row in over_seeds(logged)]
-    return rows

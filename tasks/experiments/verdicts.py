@@ -12,7 +12,6 @@ from fusesearch.reporting.experiment.results import (
     ClaimResult,
     Verdict,
     difference_text,
-    is_beyond,
     ordering,
 )
 from tasks.experiments.spec import Claim, Experiment
@@ -119,7 +118,7 @@ def _remarks(claim: Claim, row: Difference, verdict: Verdict, of: Metric, claims
         return []
     remarks = []
     size = row.detectable(claims)
-    if size is not None and not is_beyond(size, of):
+    if size is not None and not (of.percent and size > 1):  # no share differs by more than 1
         remarks.append(f"a true difference of {of.show(size)}{of.points} would probably be found")
     if of.percent and row.low is not None and row.high is not None and max(-row.low, row.high) < RULED_OUT:
         remarks.append(f"a difference of {100 * RULED_OUT:.0f} points or more is unlikely")

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from fusesearch.core.digests import digest
 from fusesearch.core.errors import FusesearchError
 from fusesearch.core.schema import Score
-from fusesearch.core.storage import read_jsonl
+from fusesearch.core.storage import read_csv, read_jsonl
 from fusesearch.evaluation.metrics import aggregate
 from fusesearch.evaluation.results import SCORES
-from fusesearch.reporting.curves import read_curve
 from fusesearch.reporting.inputs import by_arm
 from tasks.checkpoints import times_of
 from tasks.running.record import RunRecord, find_record, is_unchanged, records
@@ -229,7 +228,8 @@ class Projection:
 
 def curve_points(path: Path, prefix: str = "") -> list[tuple[str, int, float]]:
     """The points of a training curve (name, step, value). Cells without a number are left out."""
-    return [(prefix + name, int(row["step"]), value) for row in read_curve(path) for name, value in row_points(row)]
+    rows = [row for row in read_csv(path) if row["step"]]
+    return [(prefix + name, int(float(row["step"])), value) for row in rows for name, value in row_points(row)]
 
 
 def row_points(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

@@ -25,14 +25,10 @@ async def ask(server, messages=CHAT, tools=TOOLS, times=1, url=None, **options):
 
 
 class ChatServer(LocalServer):
-    """A chat server that plays a list of replies: (status, headers, body), or 'drop', 'cut'; the last one repeats.
-
-    It lists ``models``, or has no such list without any.
-    """
+    """A chat server that plays a list of replies: (status, headers, body), or 'drop', 'cut'; the last one repeats."""
 
     def __init__(self, replies):
         self.replies = replies
-        self.models = []
         self.requests = []
         self.paths = []
         self.headers = []
@@ -48,10 +44,6 @@ class ChatServer(LocalServer):
                 index = min(len(endpoint.requests), len(endpoint.replies)) - 1
                 reply = endpoint.replies[index]
                 endpoint.play(self, reply(endpoint.requests[-1]) if callable(reply) else reply)
-
-            def do_GET(self):
-                listed = {"object": "list", "data": endpoint.models}
-                endpoint.play(self, (200, {}, listed) if endpoint.models else refusal(404))
 
         super().__init__(Playing)
 

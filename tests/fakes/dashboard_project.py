@@ -42,7 +42,6 @@ def write_project(root: Path) -> Path:
     write_text(root / "experiments/reference/table4.csv", PAPER_FILTERING)
     _evaluate(root)
     _data(root)
-    _curves(root)
     with patch("fusesearch.reporting.charts.svg", lambda chart: "<svg/>"):
         make_report(Params(), Places(root=root))
         for name, skill in (("filtering", 0.4), ("reward", 0.2)):
@@ -113,14 +112,6 @@ def _data(root: Path) -> None:
     }
     for stage, values in figures.items():
         write_json(root / MAIN[f"{stage}.metrics"], values)
-
-
-def _curves(root: Path) -> None:
-    rows = [
-        {"step": step, "reward": step / 40, "validation/f1": step / 50, "kl": 0.01 * step, "errored": 0.0} for step in range(40)
-    ]
-    write_csv(root / MAIN["grpo.curve"], rows)
-    write_csv(root / MAIN["sft.curve"], [{"step": step, "loss": 3 - step / 50} for step in range(40)])
 
 
 def _experiment(root: Path, name: str, skill: float) -> None:

@@ -3,7 +3,6 @@
 import random
 
 from fusesearch.core.schema import Score
-from fusesearch.core.storage import write_csv
 from tasks.experiments.outcome import ArmRun
 from tasks.experiments.spec import Experiment
 
@@ -27,7 +26,7 @@ def experiment(**changes):
         "metrics": ["file_micro_f1", "f1_macro", "efficiency", "efficiency_call", "redundancy", "tool_success", "tokens_context"],
         "primary": "f1_macro",
         "claims": [{"metric": "f1_macro", "better": "joint", "than": "none", "paper": True}],
-        "figures": ["calls_by_turn", "redundancy", "training", "tool_success"],
+        "figures": ["calls_by_turn"],
     }
     return Experiment(**{**given, **changes})
 
@@ -43,18 +42,11 @@ def score(instance, right, draw, e=0.5):
     )  # fmt: skip
 
 
-def run(folder, arm, seed, skill, instances=60, e=0.5, steps=20):
-    """An arm that is right at about ``skill`` of the instances; its curves rise."""
+def run(folder, arm, seed, skill, instances=60, e=0.5):
+    """An arm that is right at about ``skill`` of the instances."""
     draw = random.Random(f"{arm} {seed}")
     scores = [score(i, draw.random() < skill, draw, e) for i in range(instances)]
-    curves = {}
-    for stage, rows in {
-        "sft": [{"step": s, "loss": 3 - s / 10 + draw.random() / 9} for s in range(1, steps)],
-        "grpo": [{"step": s, "reward": s / 20 + seed / 50, "tool_success": 0.5 + s / 60, "note": "x"} for s in range(1, steps)],
-    }.items():
-        curves[stage] = folder / f"{stage}-{arm}-{seed}.csv"
-        write_csv(curves[stage], rows)
-    return ArmRun(arm, seed, scores, folder / "none.jsonl", curves, {"sft": f"sft-{arm}{seed}"})
+    return ArmRun(arm, seed, scores, folder / "none.jsonl", {}, {"sft": f"sft-{arm}{seed}"})
 
 
 def runs(folder, skill, seeds=(0, 1, 2), **options):

@@ -31,7 +31,7 @@ def read_any(path):
 
 def without_opening(patch):
     """Files are opened by their whole path, and links are followed."""
-    patch.setattr(Repository, "_open", lambda self, parts: os.open(self.root.joinpath(*parts), os.O_RDONLY))
+    patch.setattr(repository, "open_below", lambda root, parts: os.open(root.joinpath(*parts), os.O_RDONLY))
 
 
 def without_links(patch):

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import socket
+from contextlib import suppress
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -33,6 +35,9 @@ def place(tmp_path_factory):
         (root / name).write_text("alpha = 1\nbeta = 2\n")
     _links(root, outside)
     os.mkfifo(root / "pipe.py")
+    with socket.socket(socket.AF_UNIX) as listener, suppress(PermissionError):  # only an administrator makes devices
+        listener.bind(str(root / "socket.py"))
+        os.mknod(root / "device.py", 0o20644, os.makedev(1, 5))
     with (root / "sparse.py").open("wb") as handle:
         handle.truncate(1 << 38)
     return place
@@ -40,21 +45,10 @@ def place(tmp_path_factory):
 
 def _links(root, outside):
     links = {
-        "file.py": outside / "secret.py",
-        "folder": outside,
-        "chain.py": "chain2.py",
-        "chain2.py": "folder/secret.py",
-        "pkg/up": "../..",
-        "pkg/up2.py": "../../near.py",
-        "self": ".",
-        "loop": "loop2",
-        "loop2": "loop",
-        "zero.py": "/dev/zero",
-        "proc": "/proc/self",
-        "pkg/.gitignore": outside / "rules",
-        "pkg/.ignore": outside / "rules",
-        "pkg/.rgignore": "/dev/zero",
-    }
+        "file.py": outside / "secret.py", "folder": outside, "chain.py": "chain2.py", "chain2.py": "folder/secret.py",
+        "pkg/up": "../..", "pkg/up2.py": "../../near.py", "self": ".", "loop": "loop2", "loop2": "loop", "zero.py": "/dev/zero",
+        "proc": "/proc/self", "pkg/.gitignore": outside / "rules", "pkg/.ignore": outside / "rules", "pkg/.rgignore": "/dev/zero",
+    }  # fmt: skip
     for name, target in links.items():
         (root / name).symlink_to(target)
 
@@ -82,15 +76,8 @@ FRAGMENTS = (
 TEXT = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=5), max_size=5).map("/".join) | st.lists(
     st.sampled_from(FRAGMENTS), max_size=4
 ).map("".join)
-ANY = (
-    TEXT
-    | st.none()
-    | st.integers()
-    | st.booleans()
-    | st.floats()
-    | st.lists(TEXT, max_size=2)
-    | st.dictionaries(TEXT, TEXT, max_size=1)
-)
+PLAIN = st.none() | st.integers() | st.booleans() | st.floats()
+ANY = TEXT | PLAIN | st.lists(TEXT, max_size=2) | st.dictionaries(TEXT, TEXT, max_size=1)
 KEYS = ("pattern", "path", "glob", "output_mode", "context", "start_line", "end_line")
 WELL_FORMED = st.one_of(
     st.tuples(
@@ -158,23 +145,14 @@ def test_a_hidden_file_is_shown_only_when_asked_for_by_name(toolbox):
 
 
 def test_every_link_out_is_refused_by_every_tool(toolbox, place):
-    for name in (
-        "file.py",
-        "folder",
-        "folder/secret.py",
-        "chain.py",
-        "pkg/up",
-        "pkg/up/near.py",
-        "pkg/up2.py",
-        "zero.py",
-        "proc/environ",
-    ):
+    paths = "file.py folder folder/secret.py chain.py pkg/up pkg/up/near.py pkg/up2.py zero.py proc/environ"
+    for name in paths.split():
         for tool, arguments in (("grep", {"pattern": "."}), ("glob", {"pattern": "*"}), ("read_file", {})):
             result = call(toolbox, tool, {**arguments, "path": f"/repo/{name}"})
             assert "is outside /repo" in (result.error or ""), name
 
 
-@pytest.mark.parametrize("path", ["pipe.py", "loop", "loop/x", "sparse.py", "-rf"])
+@pytest.mark.parametrize("path", ["pipe.py", "socket.py", "device.py", "loop", "loop/x", "sparse.py", "-rf"])
 def test_things_that_are_no_readable_file_answer_at_once(toolbox, path):
     for tool, arguments in (("read_file", {}), ("grep", {"pattern": "alpha"})):
         result = call(toolbox, tool, {**arguments, "path": f"/repo/{path}"})

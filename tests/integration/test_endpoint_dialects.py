@@ -1,5 +1,7 @@
 """Forms of replies and refusals that servers of OpenAI's API really send: each leads to the right outcome."""
 
+import json
+
 import pytest
 
 from fusesearch.agents.loop import read_reply, run_episode
@@ -44,7 +46,13 @@ async def test_a_conversation_that_does_not_fit_is_a_limit_of_the_model(chat_ser
 
 @pytest.mark.parametrize(
     ("status", "message"),
-    [(400, "no"), (400, "Invalid token in header"), (429, "Too many tokens per minute"), (401, "token expired"), (500, "busy")],
+    [
+        (400, "no"),
+        (400, "Invalid token in header"),
+        (429, "Too many tokens per minute"),
+        (401, "token expired"),
+        (500, "overloaded"),
+    ],
 )
 async def test_other_refusals_are_failures(chat_server, status, message):
     with pytest.raises(ModelUnavailable, match=f"HTTP {status}"):
@@ -56,16 +64,28 @@ def refuses(test, message, **error):
 
 
 PARAMS = [
-    (refuses(lambda sent: "max_tokens" in sent, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
-        {"max_completion_tokens": 8192, "temperature": 0.5, "seed": 3}, ["max_completion_tokens for max_tokens"]),
-    (refuses(lambda sent: sent.get("temperature", 1) != 1, "Only the default (1) value is supported.", param="temperature"),
-        {"top_p": 0.9, "max_tokens": 8192}, ["without temperature"]),
-    (refuses(lambda sent: {"temperature", "top_p"} <= set(sent), "`temperature` and `top_p` cannot both be specified"),
-        {"temperature": 0.5}, ["without top_p"]),
+    (
+        refuses(lambda sent: "max_tokens" in sent, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
+        {"max_completion_tokens": 8192, "temperature": 0.5, "seed": 3},
+        ["max_completion_tokens for max_tokens"],
+    ),
+    (
+        refuses(lambda sent: sent.get("temperature", 1) != 1, "Only the default (1) value is supported.", param="temperature"),
+        {"top_p": 0.9, "max_tokens": 8192},
+        ["without temperature"],
+    ),
+    (
+        refuses(lambda sent: {"temperature", "top_p"} <= set(sent), "`temperature` and `top_p` cannot both be specified"),
+        {"temperature": 0.5},
+        ["without top_p"],
+    ),
     (refuses(lambda sent: "seed" in sent, "Unknown name seed"), {"temperature": 0.5, "top_p": 0.9}, ["without seed"]),
-    (refuses(lambda sent: sent["max_tokens"] > 4096, "max_tokens: 8192 > 4096, the most that this model writes"),
-        {"max_tokens": 4096}, ["at most 4096 tokens a message"]),
-]  # fmt: skip
+    (
+        refuses(lambda sent: sent["max_tokens"] > 4096, "max_tokens: 8192 > 4096, the most that this model writes"),
+        {"max_tokens": 4096},
+        ["at most 4096 tokens a message"],
+    ),
+]
 
 
 @pytest.mark.parametrize(("reply", "sent", "changes"), PARAMS)
@@ -114,8 +134,8 @@ def counted(content, tokens, **options):
     return status, headers, {**body, "usage": usage}
 
 
-async def first_turns(endpoint, times=1, **options):
-    model = OpenAICompatibleModel("m", endpoint.url, retries=0, **options)
+async def first_turns(endpoint, times=1):
+    model = OpenAICompatibleModel("m", endpoint.url, retries=0)
     try:
         return [await model.complete(CHAT, TOOLS, SAMPLING) for _ in range(times)]
     finally:
@@ -140,8 +160,6 @@ async def test_a_server_that_leaves_tools_out_of_the_prompt_gets_them_in_the_sys
         (True, False), (False, False), (False, True), (False, True),
     ]  # fmt: skip
     assert endpoint.requests[1]["max_tokens"] < 32
-    await first_turns(endpoint := chat_server(deaf), tool_format="native")  # which was asked for
-    assert len(endpoint.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -163,12 +181,42 @@ async def test_a_server_that_shows_tools_for_all_that_we_know_keeps_them(chat_se
     assert "tools" in endpoint.requests[-1]
 
 
-async def test_an_error_about_messages_of_tools_changes_no_format(chat_server):
-    chat = [*CHAT, Message(role="assistant", content="", tool_calls=[ToolCall(id="c1", name="grep")])]
-    endpoint = chat_server(refusal(400, "An assistant message with 'tool_calls' must be followed by tool messages"), ok())
-    with pytest.raises(ModelUnavailable):
-        await ask(endpoint, chat)
+async def test_tools_in_the_form_that_was_asked_for_stay_in_it(chat_server):
+    endpoint = chat_server(counted("No call.", 26))
+    model = OpenAICompatibleModel("m", endpoint.url, tool_format="native")
+    await model.complete(CHAT, TOOLS, SAMPLING)
+    await model.close()
     assert len(endpoint.requests) == 1
+
+
+@pytest.mark.parametrize("asked", [True, False])
+async def test_a_server_that_only_streams_is_read_from_its_stream(chat_server, asked):
+    chunks = [
+        {"role": "assistant", "content": "look "},
+        {"content": "here", "tool_calls": [{"index": 0, **call(arguments='{"pattern"')}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": ': "x"}'}}]},
+    ]
+    events = [chunk(delta) for delta in chunks] + [chunk({}, "tool_calls")]
+    stream = (
+        200,
+        {"Content-Type": "text/event-stream"},
+        "".join(f"data: {json.dumps(row)}\n\n" for row in events) + "data: [DONE]\n\n",
+    )
+    refused = refusal(400, "This model only supports stream mode, please enable the stream parameter.")
+    reply = await ask(chat_server(lambda sent: stream if sent.get("stream") or not asked else refused))
+    assert (reply.text, reply.calls) == ("look here", [ToolCall(id="c1", name="grep", arguments={"pattern": "x"})])
+    assert (reply.finish_reason, reply.changes) == ("tool_calls", ["streamed"])
+
+
+async def test_a_server_that_asks_for_streams_may_answer_whole(chat_server):
+    refused = refusal(400, "Only stream mode is supported, enable the stream parameter.")
+    reply = await ask(chat_server(lambda sent: ok("whole") if sent.get("stream") else refused))
+    assert (reply.text, reply.finish_reason) == ("whole", "stop")
+
+
+def chunk(delta, finish=None):
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
 
 
 async def test_what_a_server_sends_beside_message_and_calls_goes_back_to_it(chat_server):
@@ -242,15 +290,16 @@ async def test_calls_as_servers_garble_them(chat_server):
     calls = [
         call("a", "functions.grep"),
         call("a", "grep<|channel|>commentary"),
+        call("", arguments='{"pattern": "x"} {"pattern": "y"}'),
         call("d", arguments='{"pattern": "x"}{'),
         {"id": "e", "type": "function", "function": {"name": "grep", "arguments": {"pattern": "z"}}},
     ]
     before = Message(role="assistant", content="", tool_calls=[ToolCall(id="e", name="glob")])
     reply = await ask(chat_server(ok(None, tool_calls=calls)), [*CHAT, before])
     assert [(row.id, row.name, row.arguments.get("pattern")) for row in reply.calls] == [
-        ("a", "grep", "x"), ("", "grep", "x"), ("d", "grep", None), ("", "grep", "z"),
+        ("a", "grep", "x"), ("", "grep", "x"), ("", "grep", "x"), ("", "grep", "y"), ("d", "grep", None), ("", "grep", "z"),
     ]  # fmt: skip
-    assert [bool(row.error) for row in reply.calls] == [False, False, True, False]
+    assert [bool(row.error) for row in reply.calls] == [False, False, False, False, True, False]
 
 
 async def test_a_name_that_servers_refuse_goes_back_in_another_form(chat_server):
@@ -259,7 +308,9 @@ async def test_a_name_that_servers_refuse_goes_back_in_another_form(chat_server)
     assert endpoint.requests[-1]["messages"][-1]["tool_calls"][0]["function"]["name"] == "my_tool__"
 
 
-async def test_calls_in_the_text_have_arguments_of_the_schemas_types(chat_server):
+async def test_calls_of_the_old_api_are_calls_and_those_in_the_text_have_arguments_of_the_schemas_types(chat_server):
+    old = await ask(chat_server(ok(None, function_call={"name": "grep", "arguments": '{"pattern": "12"}'})))
+    assert old.calls == [ToolCall(id="", name="grep", arguments={"pattern": "12"})]
     arguments = "<parameter=pattern>\n12\n</parameter>\n<parameter=limit>\n3\n</parameter>"
     reply = await ask(chat_server(ok(f"I look.\n<tool_call>\n<function=grep>\n{arguments}\n</function>\n</tool_call>")))
     text, calls = read_reply(reply, 1, TOOLS)
@@ -310,10 +361,10 @@ async def searched(tmp_path, endpoint):
 @pytest.mark.parametrize(
     ("finish", "content", "stop"),
     [
-        ("length", "I think", "length"),
+        ("length", "I think the", "length"),
         ("content_filter", None, "filter"),
         ("length", ANSWER, "answer"),
-        ("stop", "", "no_answer"),
+        ("stop", "hm", "no_answer"),
     ],
 )
 async def test_a_cut_message_is_a_stop_of_its_own(chat_server, tmp_path, finish, content, stop):

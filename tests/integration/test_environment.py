@@ -15,7 +15,7 @@ from fusesearch.core.schema import Expected, Truth
 from fusesearch.core.storage import write_json
 from fusesearch.training.rollouts import Episodes
 from fusesearch.training.sft import describe_checkpoint
-from tests.trials.engines import SIDES, by_grpo, differences, script_of, setting
+from tests.fakes.engines import SIDES, by_grpo, differences, script_of, setting
 
 QUESTION = Truth(expected=Expected(family="default", kind="value", values=["4"]))
 

@@ -3,8 +3,6 @@
 import asyncio
 import os
 import re
-import socket
-from contextlib import suppress
 
 import pytest
 
@@ -13,7 +11,7 @@ from fusesearch.search import ripgrep
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore
 from fusesearch.search.tools import Toolbox
-from tests.fakes.git import git
+from tests.fakes.git import git, write
 
 CANARY = "CANARY_c04e17"
 LIMITS = Tools()
@@ -30,20 +28,13 @@ def _little_memory():
 @pytest.fixture
 def place(tmp_path):
     """``outside`` holds the canary; ``root`` is an ordinary tree."""
-    make_place(tmp_path)
-    return tmp_path
+    (tmp_path / "root/pkg").mkdir(parents=True)
+    return write(tmp_path, {"outside/secret.py": f"{CANARY} = 'alpha'\n", "root/a.py": "alpha = 1\n"})
 
 
 @pytest.fixture
 def root(place):
     return place / "root"
-
-
-def make_place(place):
-    (place / "outside").mkdir()
-    (place / "outside" / "secret.py").write_text(f"{CANARY} = 'alpha'\n")
-    (place / "root" / "pkg").mkdir(parents=True)
-    (place / "root" / "a.py").write_text("alpha = 1\n")
 
 
 def call(root, name, **arguments):
@@ -61,35 +52,6 @@ def call_all(root, path):
 
 def text_of(results):
     return "\n".join(f"{result.output} {result.error} {result.entities}" for result in results)
-
-
-def make_sparse(path):
-    with path.open("xb") as handle:
-        handle.truncate(1 << 36)
-
-
-def make_socket(path):
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(path))
-
-
-def test_links_of_every_kind_are_never_followed_by_a_search(root):
-    for name, target in {"file.py": "../outside/secret.py", "folder": "../outside", "chain": "folder", "loop": "loop"}.items():
-        (root / name).symlink_to(target)
-    results = [call(root, "grep", pattern="alpha", output_mode=mode) for mode in ("content", "count", "files_with_matches")]
-    assert CANARY not in text_of(results)
-    assert [result.entities for result in results] == [["a.py:1"], ["a.py"], ["a.py"]]
-
-
-def test_devices_and_sockets_are_no_files_and_answer_at_once(root):
-    make_socket(root / "socket.py")
-    os.mkfifo(root / "pipe.py")
-    with suppress(PermissionError):  # only an administrator makes devices
-        os.mknod(root / "zero.py", 0o20644, os.makedev(1, 5))
-    for name in ("socket.py", "pipe.py", "zero.py"):
-        results = list(call_all(root, name))
-        assert all(result.error and "ran out of time" not in result.error for result in results), name
-    assert call(root, "grep", pattern="alpha").entities == ["a.py"]
 
 
 def test_hard_links_in_a_tree_are_files_of_the_tree(root):
@@ -147,7 +109,8 @@ def test_a_locked_folder_is_named_and_fails_no_search(root):
 
 
 def test_an_endless_ignore_file_ends_in_an_answer(root):
-    make_sparse(root / "pkg" / ".gitignore")
+    (root / "pkg/.gitignore").touch()
+    os.truncate(root / "pkg/.gitignore", 1 << 36)
     for result in call_all(root, "/repo"):
         assert result.output
     assert call(root, "read_file", path="a.py").entities == ["a.py:1"]

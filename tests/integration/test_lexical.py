@@ -105,20 +105,6 @@ async def test_a_thin_wrapper_is_read_and_its_callee_looked_up(repository):
         assert set(more.answer.functions[1:]) <= {"pkg/core.py::Shape.area", "pkg/maths.py::clamp"}
 
 
-@pytest.mark.parametrize(("mode", "calls"), [("parallel", 1), ("parallel", 2), ("parallel", 8), ("sequential", 1)])
-async def test_no_turn_makes_more_calls_than_asked_for_and_none_is_refused(repository, mode, calls):
-    issue = "`measure` is wrong\n\n>>> from pkg.core import Shape, measure\n>>> measure(Shape([2, 3]), limit=clamp(1, 2))\n1\n"
-    agent = NANO.model_copy(update={"mode": mode})
-    trajectory = await localize(repository, issue, agent=agent, calls=calls if mode == "parallel" else 4)
-    assert max(len(turn.calls) for turn in trajectory.turns) <= calls
-    assert not [seen.error for turn in trajectory.turns for seen in turn.observations if seen.error]
-
-
-def test_one_call_a_turn_may_take_every_turn_that_is_allowed():
-    agents = [NANO.model_copy(update={"mode": mode, "max_turns": 9}) for mode in ("parallel", "sequential")]
-    assert [plan_for(agent).turns for agent in agents] == [4, 9]
-
-
 async def test_a_snapshot_that_vanishes_never_crashes_the_localizer(repository):
     shutil.rmtree(repository.root)
     trajectory = await LexicalLocalizer(Setup(None, NANO, TIGHT)).localize(instance(MEASURE), repository)

@@ -36,18 +36,6 @@ async def test_request_carries_sampling_tools_and_messages_but_no_key_of_the_env
     assert "private" not in json.dumps(server.headers)
 
 
-async def test_native_calls_are_read_and_a_cut_one_is_an_error_of_its_own(chat_server):
-    calls = [
-        {"id": "a", "type": "function", "function": {"name": "grep", "arguments": '{"pattern": "x"}'}},
-        {"id": "b", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "/rep'}},
-    ]
-    reply = await ask(chat_server(ok(None, tool_calls=calls, finish="length")))
-    assert reply.finish_reason == "length"
-    assert reply.calls[0] == ToolCall(id="a", name="grep", arguments={"pattern": "x"})
-    assert (reply.calls[1].id, reply.calls[1].name) == ("b", "read_file")
-    assert "not usable JSON" in reply.calls[1].error
-
-
 async def test_temporary_failures_are_retried(chat_server):
     faults = [
         refusal(503), refusal(500), refusal(408), "drop", "cut", (200, {}, b'{"choices": [{"mess'), (200, {}, {"choices": []}),

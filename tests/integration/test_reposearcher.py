@@ -1,4 +1,4 @@
-"""RepoSearcher over real files: its six tools, and how episodes in its own loop and in the one of a student end."""
+"""RepoSearcher over real files: its six tools, and how its episodes end."""
 
 import asyncio
 import random
@@ -6,8 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from fusesearch.agents.loop import run_episode
-from fusesearch.agents.models.base import Message, Sampling
+from fusesearch.agents.models.base import Message
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls, parse_turn
 from fusesearch.core.config import Agent, Tools, parse_params
@@ -16,8 +15,7 @@ from fusesearch.core.schema import Instance, Truth
 from fusesearch.core.storage import Journal
 from fusesearch.evaluation.environments import environment_named
 from fusesearch.localizers.base import Setup
-from fusesearch.localizers.episodes import make_episode
-from fusesearch.localizers.reposearcher import RepoSearcherLocalizer
+from fusesearch.localizers.fusesearch import RepoSearcherLocalizer
 from fusesearch.localizers.reposearcher.tools import SearchTools
 from fusesearch.search.repository import Repository
 from fusesearch.training.nano.renaming import Exchange, Names, kept_words
@@ -117,8 +115,9 @@ def test_a_long_result_is_cut_with_a_notice_and_its_entities_are_what_is_shown(r
 
 
 def localize(root, replies, **agent):
-    model = ScriptedModel(replies)
-    return asyncio.run(RepoSearcherLocalizer(Setup(model, Agent(**agent))).localize(instance(), Repository(root)))
+    return asyncio.run(
+        RepoSearcherLocalizer(Setup(ScriptedModel(replies), Agent(**agent))).localize(instance(), Repository(root))
+    )
 
 
 def text_of(name, **arguments):
@@ -126,42 +125,6 @@ def text_of(name, **arguments):
 
 
 TWICE = format_calls([("GetRepoStructure", {}), ("GetRepoStructure", {})])
-
-
-def test_an_episode_runs_the_first_call_of_a_message_exits_and_answers_in_rank_order(root):
-    trajectory = localize(root, [TWICE, text_of("Exit"), ANSWER])
-    assert [seen.error is None for seen in trajectory.turns[0].observations] == [True, False]
-    assert trajectory.stop == "answer"
-    assert trajectory.answer.functions == ["pkg/core.py::measure", "pkg/maths.py::clamp"]
-    assert [turn.prompt != "" for turn in trajectory.turns] == [False, False, True]
-    assert trajectory.turns[0].observations[0].gain_turn == 1
-    assert trajectory.mode == "sequential"
-
-
-def test_a_message_without_a_call_is_reminded_and_then_the_answer_asked_for(root):
-    trajectory = localize(root, ["hm", "hm", ANSWER])
-    assert "no call" in trajectory.turns[1].prompt
-    assert "Locations to Modify" in trajectory.turns[2].prompt
-    assert trajectory.stop == "answer"
-
-
-def test_a_model_that_never_stops_calling_ends_within_its_turns(root):
-    trajectory = localize(root, [text_of("GetRepoStructure")] * 6, max_turns=6)
-    assert (trajectory.stop, len(trajectory.turns), trajectory.error) == ("max_turns", 6, None)
-    assert [turn.observations[0].error is None for turn in trajectory.turns] == [True] * 4 + [False] * 2
-
-
-def test_a_small_context_asks_for_the_answer_early_and_leaves_old_turns_out(root):
-    (root / "long.py").write_text("def long():\n" + "    x = 'some words'\n" * 2000)
-    calls = [text_of("SearchFunction", file="long.py", function="long")] * 8
-    trajectory = localize(root, [*calls[:3], ANSWER, ANSWER, ANSWER], max_context_tokens=4000, max_new_tokens=256)
-    assert trajectory.stop == "answer"
-    assert all(len(seen.output) <= 12_000 for turn in trajectory.turns for seen in turn.observations)
-
-
-def run(root, model):
-    agent = Agent(toolset="reposearcher", max_turns=8)
-    return asyncio.run(run_episode(make_episode(instance(), Repository(root), model, agent, Tools(), Sampling(), localizer="t")))
 
 
 def test_exit_asks_for_the_answer_in_its_result_and_every_request_begins_with_the_one_before(root):
@@ -172,7 +135,7 @@ def test_exit_asks_for_the_answer_in_its_result_and_every_request_begins_with_th
         seen.append(messages)
         return next(replies)
 
-    trajectory = run(root, ScriptedModel(script))
+    trajectory = localize(root, script, max_turns=8)
     assert trajectory.stop == "answer"
     assert trajectory.answer.functions == ["pkg/core.py::measure", "pkg/maths.py::clamp"]
     assert trajectory.mode == "sequential"
@@ -181,11 +144,12 @@ def test_exit_asks_for_the_answer_in_its_result_and_every_request_begins_with_th
 
 
 def test_a_turn_runs_one_call_and_the_tools_of_fusesearch_are_unknown(root):
-    trajectory = run(root, ScriptedModel([TWICE, text_of("grep", pattern="clamp"), ANSWER]))
+    trajectory = localize(root, [TWICE, text_of("grep", pattern="clamp"), ANSWER], max_turns=8)
     errors = [seen.error for turn in trajectory.turns for seen in turn.observations]
     assert errors[0] is None
     assert "at most 1 call is run" in errors[1]
     assert "no tool 'grep'" in errors[2]
+    assert (trajectory.localizer, trajectory.turns[0].observations[0].gain_turn) == ("reposearcher", 1)
 
 
 def test_no_script_teaches_with_its_tools(tmp_path):

@@ -29,7 +29,7 @@ _OVERFLOW = re.compile(
 )
 _OVERFLOW_CODES = {"context_length_exceeded", "string_above_max_length", "request_too_large"}
 _LIMITS = ("max_tokens", "max_completion_tokens")
-_OPTIONAL = ("top_p", "temperature", "seed", "tool_choice")
+_OPTIONAL = ("top_p", "temperature", "seed", "stream_options", "tool_choice")
 _TAGS = re.compile(r"<(style|script)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _NO_NULL = re.compile(
     r"nonetype|no attribute 'content'|content.*?(?:valid string|a string|null|none)|(?:null|none) .*?content", re.DOTALL
@@ -133,6 +133,7 @@ class Dialect:
     without: set[str] = field(default_factory=set)
     limit: str = _LIMITS[0]
     most_tokens: int | None = None
+    streams: bool = False
     system: bool = True
     nulls: bool = True
     shows: bool | None = None
@@ -148,6 +149,8 @@ class Dialect:
             self.limit: min(sampling.max_new_tokens, self.most_tokens or sampling.max_new_tokens),
             "tools": tools if tools and not hermes else None,
             "tool_choice": "auto" if tools and not hermes else None,  # the default, which llama-cpp-python 0.3.36 has to be told
+            "stream": True if self.streams else None,
+            "stream_options": {"include_usage": True} if self.streams else None,
         }
         return {name: value for name, value in options.items() if name not in self.without and value is not None}
 
@@ -167,6 +170,8 @@ class Dialect:
             self._limit(refusal, sent[self.limit])
         elif refusal.names("system") and any(row["role"] == "system" for row in sent["messages"]):
             self.system = False
+        elif refusal.names("stream"):
+            self.streams = True
         elif "tools" in sent and self.tool_format == "auto" and re.search(r"\btools?\b|function", refusal.message.lower()):
             self.tools = any(row["role"] == "assistant" for row in sent["messages"])  # an episode keeps its form
 
@@ -187,5 +192,6 @@ class Dialect:
             *(["empty text beside calls"] if not self.nulls else []),
             *([f"{self.limit} for max_tokens"] if self.limit != _LIMITS[0] else []),
             *([f"at most {self.most_tokens} tokens a message"] if self.most_tokens else []),
-            *(f"without {name}" for name in sorted(self.without - {"tool_choice"})),
+            *(["streamed"] if self.streams else []),
+            *(f"without {name}" for name in sorted(self.without - {"stream_options", "tool_choice"})),
         ]

@@ -6,9 +6,11 @@ later requests (:mod:`fusesearch.agents.models.dialect`).
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from fusesearch.agents.forms import read_calls
@@ -31,7 +33,7 @@ PROBE_TOKENS = 16
 """Length of a message that is asked for to learn the length of its prompt."""
 
 _REASONS: dict[Any, FinishReason] = {"length": "length", "tool_calls": "tool_calls", "content_filter": "filter"}
-REASONING = ("reasoning_content", "reasoning")
+_REASONING = ("reasoning_content", "reasoning")
 """Fields beside a message that hold what the model thought."""
 
 
@@ -136,21 +138,24 @@ class OpenAICompatibleModel:
     async def _reply(self, request: dict[str, Any]) -> Any:
         from openai import APIConnectionError, APIError
 
-        client = self.client()
+        client = self._connected()
         try:
             response = await client.chat.completions.create(model=self.name, extra_body=self._extra, **request)
+            if self.dialect.streams and not isinstance(response, str):
+                response = await _whole(response)
         except APIConnectionError:
             raise
         except APIError as error:
             raise refusal_of(error) from None
+        if isinstance(response, str) and response.lstrip().startswith(("data:", ": ", "event:")):
+            raise Refusal(400, "stream: the server answers with events alone")
         if isinstance(response, str) and response.lstrip().startswith("<"):
             raise Refusal(200, f"a page instead of a completion, perhaps a login of the network: {plain(response)[:200]}")
         if sent := getattr(response, "error", None):
             raise refusal_in(sent)
         return response
 
-    def client(self) -> AsyncOpenAI:
-        """The client of the endpoint, for requests of another kind."""
+    def _connected(self) -> AsyncOpenAI:
         if self._client is None:
             from openai import AsyncOpenAI
 
@@ -162,17 +167,31 @@ class OpenAICompatibleModel:
         return self._client
 
 
+async def _whole(stream: Any) -> Any:
+    """The completion that a stream's chunks make, or that a server sent instead of a stream."""
+    from openai.lib.streaming.chat import ChatCompletionStreamState
+    from openai.types.chat import ChatCompletion
+
+    if "json" in stream.response.headers.get("content-type", ""):
+        return ChatCompletion.construct(**json.loads(await stream.response.aread()))
+    state = ChatCompletionStreamState()
+    async for chunk in stream:
+        state.handle_chunk(chunk)
+    return state.current_completion_snapshot
+
+
 def _completion(response: Any, messages: list[Message], seconds: float) -> Completion:
     """A chat completion in the loop's form. Raises :class:`MalformedReply` if it is not one."""
     try:
         choice = response.choices[0]
         message, reason = choice.message, choice.finish_reason
         text, extra = text_of(message.content), extra_of(message)
-        calls = native_calls(message.tool_calls, [call.id for row in messages for call in row.tool_calls])
+        old = [SimpleNamespace(function=message.function_call)] if getattr(message, "function_call", None) else None
+        calls = native_calls(message.tool_calls or old, [call.id for row in messages for call in row.tool_calls])
         usage = _usage(response, messages, text, seconds)
     except (AttributeError, TypeError, IndexError) as error:
         raise MalformedReply(f"it is not a completion ({error})") from None
-    thought = next((name for name in REASONING if isinstance(extra.get(name), str)), None)
+    thought = next((name for name in _REASONING if isinstance(extra.get(name), str)), None)
     if not calls and not text.strip() and thought:  # the server took all for reasoning
         text = text_of(extra.pop(thought))
     if calls:

@@ -89,7 +89,8 @@ def extra_of(row: Any) -> dict[str, Any]:
 def native_calls(tool_calls: Any, known: Collection[str]) -> list[ToolCall]:
     """Calls that a server parsed. An id that is ``known`` from the history, or doubled, is left out: the loop makes one.
 
-    What a server leaves of a channel's marks around a name goes (``functions.grep``, ``grep<|channel|>``).
+    What a server leaves of a channel's marks around a name goes (``functions.grep``, ``grep<|channel|>``), and objects of
+    arguments that stand one after another are several calls.
     """
     calls: list[ToolCall] = []
     seen = set(known)
@@ -98,8 +99,25 @@ def native_calls(tool_calls: Any, known: Collection[str]) -> list[ToolCall]:
         name, arguments = getattr(function, "name", None), getattr(function, "arguments", None)
         if isinstance(name, str):
             name = name.removeprefix("functions.").partition("<|")[0]
-        identity = str(getattr(row, "id", None) or "")
-        call = call_of("" if identity in seen else identity, name, arguments)
-        seen.add(identity)
-        calls.append(call.model_copy(update={"extra": extra_of(row)}))
+        for number, given in enumerate(_objects(arguments)):
+            identity = str(getattr(row, "id", None) or "") if not number else ""
+            call = call_of("" if identity in seen else identity, name, given)
+            seen.add(identity)
+            calls.append(call.model_copy(update={"extra": {} if number else extra_of(row)}))
     return calls
+
+
+def _objects(arguments: Any) -> list[Any]:
+    """The JSON objects of a text one by one if it is several; otherwise the arguments as they are."""
+    if not isinstance(arguments, str):
+        return [arguments]
+    found: list[Any] = []
+    position, decoder = 0, json.JSONDecoder()
+    try:
+        while rest := arguments[position:].lstrip():
+            value, length = decoder.raw_decode(rest)
+            found.append(value)
+            position = len(arguments) - len(rest) + length
+    except (ValueError, RecursionError):
+        return [arguments]
+    return found if len(found) > 1 and all(isinstance(value, dict) for value in found) else [arguments]

@@ -49,6 +49,7 @@ _KINDS = r"class|struct|interface|trait|enum|union|record|object|protocol|module
 _FUNCTIONS = r"def|function\*?|func|fn|fun|sub|macro_rules!"
 _BEFORE = r"(?:[\w@]+(?:\([^()\n]*\))?[ \t]+){0,6}?"
 _HOLDER = re.compile(rf"[ \t]*{_BEFORE}(?:{_KINDS}|impl)\b[^\w\n]*(?:<[^>\n]*>[ \t]*)?(?:[\w.:]+ for )?([\w.:]+)")
+_DEFINE = re.compile(r"[ \t]*#[ \t]*define\b")
 _CLOSING = re.compile(r"[ \t]*(?:[)\]}{]|end\b|(?:public|private|protected)\b[ \w]*:|#[ \t]*(?:if|el|endif))")
 
 
@@ -104,9 +105,9 @@ def _ruby_calls(plain: str, path: str) -> Iterator[tuple[str, int]]:
             yield word["name"], word.start()
 
 
-def use_of(name: str) -> re.Pattern[str]:
+def use_of(name: str, path: str) -> re.Pattern[str]:
     """Matches a line that has a name and neither imports nor defines it."""
-    word = rf"{re.escape(name)}(?![\w$])"
+    word = re.escape(name) + (r"(?![\w$?!])" if path.endswith(RUBY) else r"(?![\w$])")
     imports = (
         r"[ \t]*(?:(?:import|from|use|require|#[ \t]*include)[ \t]+(?!\()|using[ \t]+(?:static[ \t]+)?[\w.:]+;|export[ \t]*\{)"
     )
@@ -124,11 +125,14 @@ def uses_in(
         outside[span.start - 1 : span.end] = [""] * len(own)
         pieces.append((span, span.start, unnamed("\n".join(own), span.name) if any(name in line for line in own) else ""))
     if calls and path.endswith(BRACED):  # there only values and the bodies of macros call, and others declare
-        macro, outside = False, without_text("\n".join(outside), path).split("\n")
+        macro = value = False
+        outside = without_text("\n".join(outside), path).split("\n")
         for number, (line, before) in enumerate(zip(lines, ["", *lines], strict=False)):
-            macro = line.startswith("#define") or (macro and before.endswith("\\"))
-            outside[number] = outside[number] if macro else re.sub(r"^[^=]*", lambda head: " " * len(head[0]), outside[number])
-    word, uses = use_of(name), list[tuple[int, FunctionSpan | None]]()
+            macro = bool(_DEFINE.match(line)) or (macro and before.endswith("\\"))
+            if not (macro or value):
+                outside[number] = re.sub(r"^[^=]*", lambda head: " " * len(head[0]), outside[number])
+            value = bool(value or outside[number].strip()) and outside[number].rstrip()[-1:] in "=(,[{&|+?:"  # it goes on
+    word, uses = use_of(name, path), list[tuple[int, FunctionSpan | None]]()
     for function, first, text in [*pieces, (None, 1, "\n".join(outside))]:
         plain = without_text(text, path) if name in text else ""
         starts = (start for called, start in _called(plain, path) if called == name) if calls else ()
@@ -160,11 +164,15 @@ def declared(path: str, lines: Sequence[str], name: str, functions: list[Functio
     """
     pattern = re.compile(rf"[ \t]*(?:{'|'.join(_forms(re.escape(name), path))})")
     above: list[tuple[int, ...]] = []
+    code: list[str] = []
     for number, line in enumerate(lines, 1):
         match = pattern.match(line) if name in line else None
         around = function_at(functions, number) if match else None
         if match and not (around and (match["outside"] or f".{around.name}".endswith(f".{name}"))):
+            code = code or without_text("\n".join(lines), path).split("\n")
             above = above or holders(lines)
+            if name not in code[number - 1]:
+                continue  # a comment
             outer = lines[above[number - 1][-1] - 1] if above[number - 1] else ""
             if path.endswith(".go") and outer and match["outside"] and not outer.startswith(("const (", "var (")):
                 continue  # a field
@@ -184,16 +192,18 @@ def _forms(word: str, path: str) -> Iterator[str]:
     if path.endswith(BRACED):  # there `struct word * x;` uses it, and all but Rust declare a function without a body
         end += rf"(?![ \t]*[*&{'' if path.endswith('.rs') else ';'}]|[ \t]+\w+[ \t]*[;=(,\[])"
     yield rf"#[ \t]*define[ \t]+{word}\b"
-    yield rf"(?:template[ \t]*<.*>[ \t]*)?{_BEFORE}(?:{_KINDS}|{_FUNCTIONS})[ \t]+(?:\w+(?:::|\.))*{word}{end}"
+    macro = r"(?:[A-Z][A-Z\d_]+(?:\([^()\n]*\))?[ \t]+)?"  # such as an export
+    yield rf"(?:template[ \t]*<.*>[ \t]*)?{_BEFORE}(?:{_KINDS}|{_FUNCTIONS})[ \t]+{macro}(?:\w+(?:::|\.))*{word}{end}"
     if path.endswith(_SCRIPTS):
         yield rf".*[ \t(]function\*?[ \t]+{word}[ \t]*\(|(?:[\w$]+\.)+{word}[ \t]*=[ \t]*(?:async\b|function\b|\()"
-    yield rf"typedef\b[^;\n]*[ \t*]{word}[ \t]*(?:\[[^\]\n]*\])?;|\}}[ \t]*{word}[ \t]*;"
+    array = r"(?:\[[^\]\n]*\])*"
+    yield rf"typedef\b[^;\n]*(?:[ \t*]{word}[ \t]*{array};|\([ \t]*\*[ \t]*{word}[ \t]*\))|\}}[ \t]*{word}{array}[ \t]*[;=]"
     types, names = r"(?:(?:[\w<>\[\],.*&?@]|::)+[ \t]+)", r"(?:,[ \t]*\w+)*"
-    variable = rf"(?!return\b){types}{{0,6}}[*&$@]*{word}(?:\[[^\]\n]*\])*{names}[ \t]*(?::[^=\n;]+)?=(?![=>~])"
+    variable = rf"(?!return\b){types}{{0,6}}[*&$@]*{word}{array}{names}[ \t]*(?::[^=\n;]+)?=(?![=>~])"
     if path.endswith(".go"):
-        variable = rf"(?:(?:const|var)[ \t]+)?(?:\w+,[ \t]*)*{word}{names}(?:[ \t]+[\w.*\[\]]+)?[ \t]*(?:=(?!=).*)?$"
+        variable = rf"(?:(?:const|var)[ \t]+)?(?:\w+,[ \t]*)*{word}{names}(?:[ \t]+[^=\n]*)?[ \t]*(?:=(?!=).*)?$"
     if path.endswith((".java", ".cs")):  # an abstract method
-        variable += rf"|(?:(?!(?:new|return|throw|else)\b)[\w<>\[\],.?@]+[ \t]+)+{word}[ \t]*(?:<.*>)?\(.*[;,(]$"
+        variable += rf"|(?:(?!(?:new|return|throw|else)\b)[\w<>\[\],.?@]+[ \t]+)+{word}[ \t]*(?:<.*>)?\((?:.*[;,(])?$"
     yield f"(?P<outside>{variable})"
 
 

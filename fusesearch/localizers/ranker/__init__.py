@@ -10,6 +10,7 @@ from pathlib import Path
 from fusesearch.core.caches import Caches
 from fusesearch.localizers.ranker.answer import Fields, Ranking, rank
 from fusesearch.localizers.ranker.building import Progress, outside_of_checkout
+from fusesearch.localizers.ranker.facts import same_letters
 from fusesearch.localizers.ranker.features import candidates_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.places import FEW_FILES, fields_for_people, says_little
@@ -56,6 +57,7 @@ def answer_of(
 
 def answer_in(text: str, index: Index, top: int | None = None) -> tuple[Ranking, Fields]:
     """The ranking and the answer: of an issue, or of a search where the text is none or says too little to be one."""
+    text = same_letters(text)
     index.progress.outside = outside_of_checkout(text, index.repository)
     ranking = ranking_in(text, index, FEW_FILES)
     if is_search(text) or says_little(ranking, text):

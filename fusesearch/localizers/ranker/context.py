@@ -116,15 +116,15 @@ def _about_text(text: str, index: Index, tokens: int, ranking: Ranking, places: 
     spots = [spot for spot in shown if spot.span.name][:MAX_SPOTS]
     code.learn(spots)
     for spot in spots:
-        page.fill((page.head("callee", callee, spot.entity) for callee in code.callees(spot)), AROUND)
+        page.fill((page.line("callee", callee, spot.entity) for callee in code.callees(spot)), AROUND)
         calls = (use for use in code.uses(spot) if use.sure and use.spot.span.name)
-        page.fill((page.use("caller", use, spot.entity) for use in islice(calls, CALLERS)), AROUND)
+        page.fill((page.line("caller", use.spot, spot.entity, use.line) for use in islice(calls, CALLERS)), AROUND)
     order = {one.candidate.entity: number for number, one in enumerate(ranking.functions)}
     for number, place in enumerate(places, 1):  # the outline of the first file may take half of what is left, and so on
         found = [Spot(place.path, span) for span in code.functions(place.path)]
         found.sort(key=lambda spot: order.get(spot.entity, len(order)))
         share = 1 if number == len(places) else 1 - page.left / 2
-        page.fill((page.head("outline", spot, place.path, place) for spot in found), share)
+        page.fill((page.line("outline", spot, place.path, place=place) for spot in found), share)
     for spot, one in bodies.items():
         page.body("function", spot, 1, one, partial(weight, one.path))
     return page.context()

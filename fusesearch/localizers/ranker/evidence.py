@@ -42,9 +42,9 @@ IDENTIFIER = _IDENTIFIER.pattern
 SUFFIXES = "|".join(["pyi?", "pyx", *(suffix[1:] for suffix in READ_SUFFIXES), "lua", "pl", "pm", "sh", "sql", "vue", "svelte"])
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ENDLESS = re.compile(r"\w{200,}")
-_WIDE = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+WIDE = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 """Letters of scripts that put no blanks between words, or endings to names."""
-_UNSPACED = re.compile(rf"\w*{_WIDE.pattern}\w*")
+_UNSPACED = re.compile(rf"\w*{WIDE.pattern}\w*")
 _SIGNAL = re.compile(
     rf"\.(?:{SUFFIXES})\b[^\n]{{0,12}}?\d|^\s*at [\w.$]|Traceback|(?i:error|exception|panic|fatal|caused by|assert)", re.ASCII
 )
@@ -175,7 +175,7 @@ class Evidence:
 def draw_evidence(issue: str) -> Evidence:
     """The evidence of an issue; an empty text gives none."""
     whole = _ENDLESS.sub(" ", same_letters(_shortened(issue.strip().replace("\r\n", "\n"))))
-    text = _COMMENT.sub(" ", _WIDE.sub(r" \g<0> ", whole))
+    text = _COMMENT.sub(" ", WIDE.sub(r" \g<0> ", whole))
     title, _, body = text.partition("\n")
     title, rest = title[:MAX_TITLE_CHARS], title[MAX_TITLE_CHARS:]
     frames = all_frames(text)
@@ -243,7 +243,7 @@ def _parts(text: str) -> dict[str, Mention]:
     found: dict[str, Mention] = {}
     for kind, part in (("title", title), ("prose", rest)):
         for run in dict.fromkeys(_UNSPACED.findall(part[:MAX_CHARS])):
-            wide = [False, *(_WIDE.match(letter) is not None for letter in run), False]
+            wide = [False, *(WIDE.match(letter) is not None for letter in run), False]
             ends = [end for end in range(len(run) + 1) if wide[end] or wide[end + 1] or end in (0, len(run))]
             for start, end in combinations(ends, 2):
                 if 1 < end - start <= MAX_PART_CHARS and len(found) < MAX_PARTS:

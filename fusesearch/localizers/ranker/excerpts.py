@@ -14,7 +14,7 @@ from fusesearch.code.heads import head, signature
 from fusesearch.code.spans import FunctionSpan
 from fusesearch.core.schema import Context, Excerpt, ExcerptKind, Location, Place
 from fusesearch.core.text import printable
-from fusesearch.localizers.ranker.neighbours import Neighbours, Spot, Use
+from fusesearch.localizers.ranker.neighbours import Neighbours, Spot
 
 BYTES_PER_TOKEN = 4
 LONG = 1 / 3
@@ -85,14 +85,11 @@ class Page:
         self.fill([found] if found.shown else [], most)
         return (found.path, found.lines) in self._shown
 
-    def head(self, kind: ExcerptKind, spot: Spot, of: str = "", place: Place | None = None) -> Excerpt:
-        """The head of a function, on one line."""
-        where = (self._code.lines(spot.path), spot.span.start, spot.span.end)
-        return _excerpt(kind, spot, [head(*where)], signature(*where), of, place)
-
-    def use(self, kind: ExcerptKind, use: Use, of: str) -> Excerpt:
-        """The line of a use."""
-        return _excerpt(kind, use.spot, [(use.line, use.line)], self._code.lines(use.spot.path)[use.line - 1], of)
+    def line(self, kind: ExcerptKind, spot: Spot, of: str = "", number: int = 0, place: Place | None = None) -> Excerpt:
+        """A line of a function, or its head on one line."""
+        lines, span = self._code.lines(spot.path), spot.span
+        shown = (number, number) if number else head(lines, span.start, span.end)
+        return _excerpt(kind, spot, [shown], lines[number - 1] if number else signature(lines, span.start, span.end), of, place)
 
     def context(self, tests: Sequence[str] = ()) -> Context:
         """All of it, and below it as many of the files of ``tests`` as fit."""

@@ -48,13 +48,16 @@ MAX_COUNT = 255
 MAX_KNOWN = 200_000
 """Texts whose numbers are kept."""
 
-IDENTIFIER = re.compile(r"[^\W\d]\w*")
+MARKS = r"\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0eff\u1780-\u17d3"
+"""Signs above and below letters, and scripts that have many: parts of names in all languages here, but not of ``\\w``."""
+_NAME = rf"[^\W\d][\w{MARKS}]*"
+IDENTIFIER = re.compile(_NAME)
 _ASCII_IDENTIFIER = re.compile(IDENTIFIER.pattern, re.ASCII)  # twice as fast, and the same in a text of ASCII
-PART = re.compile(r"[^\W\d_]+|\d+")
+PART = re.compile(rf"(?:[^\W\d_]|[{MARKS}])+|\d+")
 LOWER, UPPER = "a-zß-öø-ÿα-ωа-яё", "A-ZÀ-ÖØ-ÞΑ-ΩА-ЯЁ"
 """Letters of the scripts with two cases, as parts of a character class."""
 HUMP = re.compile(rf"(?<=[{LOWER}0-9])(?=[{UPPER}])|(?<=[{UPPER}])(?=[{UPPER}][{LOWER}])")
-_CALLED = re.compile(r"\b(?<!def )(?<!func )(?<!function )(?<!fn )([^\W\d]\w*)[ \t]?\(")
+_CALLED = re.compile(rf"\b(?<!def )(?<!func )(?<!function )(?<!fn )({_NAME})[ \t]?\(")
 _ASCII_CALLED = re.compile(_CALLED.pattern, re.ASCII)
 _WORD = re.compile(r"\w+")
 _PLACEHOLDER = re.compile(r"%(?:\(\w*\))?[-\d.]*[a-z]|\$?\{[^{}]*\}|\\.")
@@ -64,16 +67,16 @@ _TEXTS = {
     True: re.compile(rf"({_TRIPLE}|{_STRING}|\#[^\n]*)", re.DOTALL),
     False: re.compile(rf"(/\*.*?(?:\*/|\Z)|//[^\n]*|{_STRING}|`[^`]*`|\#[ \t][^\n]*)", re.DOTALL),
 }
-_NESTED = re.compile(r"\b(?:def|function|func|fn)\s+([^\W\d]\w*)")
+_NESTED = re.compile(rf"\b(?:def|function|func|fn)\s+({_NAME})")
 _CLASS = {
-    True: re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE),
+    True: re.compile(rf"^[ \t]*class[ \t]+({_NAME})", re.MULTILINE),
     False: re.compile(
         r"^[ \t]*(?:[\w@]+[ \t]+){0,5}?(?:class|struct|interface|trait|enum|union|record|object|protocol|module|type)[ \t]+"
-        r"([^\W\d]\w*)",
+        rf"({_NAME})",
         re.MULTILINE,
     ),
 }
-_VARIABLE = re.compile(r"^[ \t]*(?:[a-z]+[ \t]+){0,3}([^\W\d]\w*)[ \t]*(?::[^=\n]+)?=(?![=>])", re.MULTILINE)
+_VARIABLE = re.compile(rf"^[ \t]*(?:[a-z]+[ \t]+){{0,3}}({_NAME})[ \t]*(?::[^=\n]+)?=(?![=>])", re.MULTILINE)
 _HEADER = struct.Struct("<IIIIII")
 _KINDS: tuple[Literal["I", "H", "B"], ...] = ("I", "I", "H", "B", "B", "B")
 _SIZES = {"I": 4, "H": 2, "B": 1}  # bytes of a number

@@ -29,8 +29,7 @@ def about_name(path: str, name: str, index: Index, tokens: int, impact: bool = F
     code, last, allowed = Neighbours(index), name.rpartition(".")[2], index.repository.allowed
     having = (file for file, facts in index.facts(index.paths) if facts.find(term_of(last)) >= 0)
     files = sorted(having, key=lambda file: (is_foreign(file), file))
-    every = [file for file in index.repository.files() if is_test(file) and allowed(file)]
-    tests = [file for file in every if last in index.source(file)]
+    tests = [file for file in index.repository.files() if is_test(file) and allowed(file)]
     found = (_defined(code, [file for file in part if file.endswith(path)], last) for part in (files, tests))
     spots, fits = _owned(name.split(".")[:-1], index.repository.root.name, next(filter(None, found), []))
     spots = [one for one in spots if not any(one.lies_in(other) for other in spots)]
@@ -38,23 +37,29 @@ def about_name(path: str, name: str, index: Index, tokens: int, impact: bool = F
     page = Page(code, tokens, "" if fits else f"`{name}` is not defined here{f', but `{last}` is' if spots else ''}.")
     for spot in () if impact else spots:
         page.body("definition", spot, BODIES)
-    page.fill((page.head("definition", spot) for spot in spots), AROUND)
+    page.fill((page.line("definition", spot) for spot in spots), AROUND)
     spots = list({one.entity: one for one in spots}.values())[:MAX_SPOTS]
     code.learn(spots, callees=not impact)
     uses = {spot: list(islice(code.uses(spot), MAX_USES)) for spot in spots}
     for spot in spots:
-        page.fill((page.use("caller", use, spot.entity) for use in uses[spot] if use.sure), AROUND)
+        page.fill((page.line("caller", use.spot, spot.entity, use.line) for use in uses[spot] if use.sure), AROUND)
     steps = _steps(page, code, spots) if impact else []
     for spot in () if impact else spots:
-        page.fill((page.head("callee", callee, spot.entity) for callee in code.callees(spot)), AROUND)
+        page.fill((page.line("callee", callee, spot.entity) for callee in code.callees(spot)), AROUND)
     unsure = [use for some in uses.values() for use in some if not use.sure]
     unsure += [use for file in files if not spots for use in code.words(file, last)][:MAX_USES]
-    page.fill((page.use("use", use, last) for use in unsure), PERHAPS)
+    page.fill((page.line("use", use.spot, last, use.line) for use in unsure), PERHAPS)
     kinds, names = {family(one.path) for one in spots}, {last, *(one.holder for one in spots)}
     tests = [file for file in tests if not kinds or family(file) in kinds]
-    tests.sort(key=lambda file: -sum(name in file or name in index.source(file) for name in names))
-    page.fill(page.use("test", use, last) for file in tests if not impact for use in code.words(file, last))
-    context = page.context(_concerned(index, [file for file in every if family(file) in kinds], steps) if impact else ())
+    if impact:
+        context = page.context(_concerned(index, tests, steps))
+    else:
+        tests = [file for file in tests if last in index.source(file)]
+        tests.sort(key=lambda file: -sum(name in file or name in index.source(file) for name in names))
+        page.fill(page.line("test", use.spot, last, use.line) for file in tests for use in code.words(file, last))
+        context = page.context()
+    if spots and not context.excerpts:
+        raise DataError(f"nothing of {name} fits: allow more tokens or other files")
     if not context.excerpts:
         raise DataError(f"nothing here is called {name}{_nearest(last, index)}")
     return context.model_copy(update={"name": name})
@@ -63,7 +68,7 @@ def about_name(path: str, name: str, index: Index, tokens: int, impact: bool = F
 def _defined(code: Neighbours, files: Iterable[str], last: str) -> list[Spot]:
     """What has the last part of the name as its own: functions, and what declares it by its form."""
     found: list[Spot] = []
-    for file in files:
+    for file in (file for file in files if last in code.index.source(file)):
         spans = code.functions(file)
         own = [span for span in spans if f".{span.name}".endswith(f".{last}")]
         found += [Spot(file, span) for span in sorted([*own, *declared(file, code.lines(file), last, spans)])]
@@ -94,7 +99,7 @@ def _steps(page: Page, code: Neighbours, spots: list[Spot]) -> list[list[Spot]]:
     steps, seen = [spots], set(spots)
     while steps[-1] and page.left > 1 - AROUND:
         uses = [use for spot in steps[-1] for use in islice(code.uses(spot), MAX_USES) if use.sure]
-        page.fill((page.use("impact", use, str(len(steps))) for use in uses if len(steps) > 1), AROUND)
+        page.fill((page.line("impact", use.spot, str(len(steps)), use.line) for use in uses if len(steps) > 1), AROUND)
         steps.append([one for one in dict.fromkeys(use.spot for use in uses) if one.span.name and one not in seen][:MAX_SPOTS])
         seen.update(steps[-1])
         code.learn(steps[-1], callees=False)
@@ -106,9 +111,9 @@ def _concerned(index: Index, tests: Iterable[str], steps: Sequence[Sequence[Spot
     found: dict[str, int] = {}
     for file in tests:
         words = set(IDENTIFIER.findall(index.source(file)))
-        for number, step in reversed([*enumerate(steps)]):
-            named = [one for one in step if one.called.rstrip("?!=") in words]
-            if any(not number or one.holder in words or not ("." in one.span.name or is_common(one.called)) for one in named):
+        for number, one in ((number, one) for number, step in enumerate(steps) for one in step if file not in found):
+            held = not number or one.holder in words or not ("." in one.span.name or is_common(one.called))
+            if held and one.called.rstrip("?!=") in words:
                 found[file] = number
     return sorted(found, key=lambda file: (found[file], file))
 

@@ -77,7 +77,7 @@ class Text:
         what = reason.what
         if reason.kind in _IN_CODE:
             common = what.lower() in _STOP and reason.where == "named in the issue"
-            if common or not re.search(rf"(?<!\w){re.escape(what)}(?!\w|::)", same_letters(self.lines)):
+            if common or not re.search(rf"(?<!\w)(?<!namespace ){re.escape(what)}(?!\w|::)", same_letters(self.lines)):
                 return ""
         if reason.kind in ("literal", "message"):
             pattern = re.escape(what) if reason.kind == "literal" else r"\W{1,9}".join(map(re.escape, what.split()))

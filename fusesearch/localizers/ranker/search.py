@@ -16,6 +16,7 @@ from fusesearch.code.kinds import is_foreign
 from fusesearch.localizers.lexical.clues import stem
 from fusesearch.localizers.lexical.stopwords import SHORT_WORDS, STOPWORDS, word_set
 from fusesearch.localizers.ranker.answer import Fields, Ranking
+from fusesearch.localizers.ranker.evidence import WIDE
 from fusesearch.localizers.ranker.facts import HUMP, IDENTIFIER, Facts, term
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.matching import module_parts
@@ -67,9 +68,12 @@ _REQUEST = word_set(
 
 
 def is_search(text: str) -> bool:
-    """Whether a text is no issue: a question, a phrase or one word, on one line, that neither complains nor asks for a change."""
+    """Whether a text is no issue: a question, a phrase or one word, on one line, that neither complains nor asks for a change.
+
+    In scripts without blanks words cannot be counted.
+    """
     words = re.findall(r"\w+", _APOSTROPHE.sub("", text.lower()))
-    if not words or "\n" in text.strip() or len(words) > MAX_ASKED or len(text) > MAX_CHARS:
+    if not words or "\n" in text.strip() or len(words) > MAX_ASKED or len(text) > MAX_CHARS or WIDE.search(text):
         return False
     told = words[0] in _REQUEST or not _TOLD.isdisjoint(words) or _MARKS.search(text)
     return _QUESTION.match(text) is not None or (len(words) <= MAX_PHRASE and not told)

@@ -59,16 +59,11 @@ def schemas() -> list[dict[str, Any]]:
 
 
 class SearchTools:
-    """The tools over a snapshot. ``chars`` limits one result and ``limits.line_chars`` a line; ``ending`` is the result of Exit.
+    """The tools over a snapshot, within ``limits``. The result of Exit asks for the answer."""
 
-    Whoever sets ``over`` ends the search: from then on every call is refused.
-    """
-
-    def __init__(self, repository: Repository, limits: Tools, ending: str = "The search is over.") -> None:
+    def __init__(self, repository: Repository, limits: Tools) -> None:
         self.chars = limits.output_chars
-        self.over = False
         self._line_chars = limits.line_chars
-        self._ending = ending
         self._repository = repository
         self._outlines = outlines_of(repository)
 
@@ -81,13 +76,11 @@ class SearchTools:
 
     def run(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """What one call gives. A model's fault raises :class:`ToolError` or :class:`OutsideRootError`."""
-        if self.over:
-            raise ToolError("the search is over: write the answer, without a call")
         if name not in _TOOLS:
             raise ToolError(f"there is no tool {clipped(name)!r}: use one of {', '.join(_TOOLS)}")
         values = _checked(name, arguments)
         if name == EXIT:
-            return Outcome(self._ending)
+            return Outcome(render(__package__, "answer", most=ANSWERS))
         run: dict[str, Callable[..., Outcome]] = {
             "GetRepoStructure": self._structure,
             "GetImportOfFile": self._imports,
@@ -192,18 +185,16 @@ def _import_lines(found: Outline) -> Iterator[int]:
             yield from range(node.lineno, min(node.end_lineno or node.lineno, len(found.lines)) + 1)
 
 
-def _open(repository: Repository, agent: Agent, limits: Tools) -> SearchTools:
-    return SearchTools(repository, limits, ending=render(__package__, "answer", most=ANSWERS))
-
-
 def _instruct(agent: Agent, problem_statement: str, guidance: int | None) -> Instructions:
     """Guidance on parallel calls does not apply: each turn runs one call."""
     issue = render_issue(agent, problem_statement)
     return Instructions(render(__package__, "system", calls=max(agent.max_turns - LAST_TURNS, 0)), issue, schemas())
 
 
-REPOSEARCHER = EpisodeSpec(open=_open, instruct=_instruct, schemas=schemas, mode="sequential")
-"""The tools in the one loop, so that a model can be trained with them (ToolTrain, section 3.3).
+REPOSEARCHER = EpisodeSpec(
+    open=lambda repository, agent, limits: SearchTools(repository, limits), instruct=_instruct, schemas=schemas, mode="sequential"
+)
+"""The tools in the one loop, for models that ask and models that are trained (ToolTrain, section 3.3).
 
 Exit's result asks for the answer, and the first message without a call is the answer: nobody reminds the model. No turn is ever
 left out of the conversation; an episode ends at the limit of its context.

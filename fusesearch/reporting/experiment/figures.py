@@ -1,19 +1,16 @@
-"""The figures of an experiment, drawn from its results and its training curves."""
+"""The figures of an experiment, drawn from its results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from fusesearch.core.errors import ConfigError
 from fusesearch.evaluation.metrics import METRICS, Metric
 from fusesearch.reporting import charts
-from fusesearch.reporting.curves import CURVES
 from fusesearch.reporting.experiment.results import ArmResult, ClaimResult, Results
 from fusesearch.reporting.page import Figure
 
-Rows = Sequence[Mapping[str, Any]]
 OTHER_SCALE = ("time_s", "tokens_k")
 """Columns of the paper on a scale unlike ours: its differences would squeeze ours to a point."""
 
@@ -21,15 +18,12 @@ ALWAYS = ("arms", "differences")
 """Drawn for every experiment. ``figures`` in its YAML adds others."""
 
 
-def draw(names: Iterable[str], results: Results, curves: Rows) -> list[Figure]:
-    """The figures in :data:`ALWAYS` and in ``names``, without those that have no data.
-
-    ``curves`` are rows of :func:`~fusesearch.reporting.curves.over_seeds` with ``arm`` and ``stage``.
-    """
+def draw(names: Iterable[str], results: Results) -> list[Figure]:
+    """The figures in :data:`ALWAYS` and in ``names``, without those that have no data."""
     drawn: list[Figure] = []
     for name in dict.fromkeys((*ALWAYS, *names)):
         caption, of = FIGURES[name]
-        drawn += charts.figure(name, caption, of(results, curves))
+        drawn += charts.figure(name, caption, of(results))
     return drawn
 
 
@@ -39,7 +33,7 @@ def check_figures(names: Iterable[str]) -> None:
         raise ConfigError(f"there is no figure {unknown[0]!r}: use {', '.join(FIGURES)}")
 
 
-def arms(results: Results, curves: Rows) -> Any:
+def arms(results: Results) -> Any:
     """The primary metric of each arm: interval, each seed's figure, and the paper's."""
     of = METRICS[results.primary]
     rows = [row for arm in results.arms for row in marks(arm, of)]
@@ -63,7 +57,7 @@ def marks(arm: ArmResult, of: Metric) -> list[dict[str, Any]]:
     return rows
 
 
-def differences(results: Results, curves: Rows) -> Any:
+def differences(results: Results) -> Any:
     """The differences that claims compare, a panel per metric. Colour shows whether the corrected test decides."""
     groups: dict[str, list[ClaimResult]] = {}
     for claim in results.claims:
@@ -87,59 +81,18 @@ def _claim(results: Results, claim: ClaimResult) -> dict[str, Any]:
     }
 
 
-def calls_by_turn(results: Results, curves: Rows) -> Any:
+def calls_by_turn(results: Results) -> Any:
     """Calls of tool-using turns by turn index, with the range over seeds (FuseSearch figure 3)."""
     rows = [{"name": arm.label, **row.model_dump()} for arm in results.arms for row in arm.calls_by_turn]
     return charts.profile(rows, [arm.name for arm in results.arms], results.labels)
 
 
-def redundancy(results: Results, curves: Rows) -> Any:
-    """e and the share of redundant calls by arm, under both scopes of the history."""
-    parts = []
-    for title, key in (("Tool efficiency e (%)", "efficiency"), ("Redundant calls (%)", "redundancy")):
-        scopes = ((key, "history by turn"), (f"{key}_call", "history by call"))
-        rows = [
-            {"arm": arm.label, "who": who, **charts.whisker(arm.figures[name], METRICS[name])}
-            for arm in results.arms
-            for name, who in scopes
-            if name in arm.figures
-        ]
-        parts.append((title, rows))
-    return charts.estimate_panels(parts)
-
-
-def training(results: Results, curves: Rows, keys: Sequence[str]) -> Any:
-    """Columns of the curves of GRPO by step, a line per arm with its range over seeds."""
-    rows = [row for row in curves if row["stage"] != "sft"]
-    names = [arm.name for arm in results.arms]
-    parts = []
-    for key in keys:
-        found: list[dict[str, Any]] = []
-        for name in names:
-            own = [row for row in rows if row["arm"] == name and key in row]
-            ends = [[(row["step"], row[key + end]) for row in own] for end in ("", "_low", "_high")]
-            for mean, low, high in zip(*map(charts.smoothed, ends), strict=True):
-                line = {"x": mean["x"], "smooth": mean["smooth"], "low": low["smooth"], "high": high["smooth"]}
-                found.append({"name": results.labels[name], **line})
-        parts.append((CURVES[key], found))
-    return charts.panels(parts, "GRPO step", names, results.labels)
-
-
-FIGURES: dict[str, tuple[str, Callable[[Results, Rows], Any]]] = {
+FIGURES: dict[str, tuple[str, Callable[[Results], Any]]] = {
     "arms": ("The primary metric by arm, with 95% intervals over instances and seeds; ticks are single seeds", arms),
     "differences": (
         "What the claims compare, with 95% intervals; diamonds are the paper's differences, ticks the margins of claims",
         differences,
     ),
     "calls_by_turn": ("Calls of tool-using turns by turn index; bands are the range over seeds", calls_by_turn),
-    "redundancy": ("Tool efficiency and redundant calls under both scopes of the history", redundancy),
-    "training": (
-        "Reinforcement by step, smoothed over a tenth of the run; bands are the range over seeds",
-        partial(training, keys=[key for key in CURVES if key != "loss"]),
-    ),
-    "tool_success": (  # ToolTrain figure 4
-        "Share of calls without an error in the rollouts, by step",
-        partial(training, keys=["tool_success"]),
-    ),
 }
 """Caption and drawing function by the name in an experiment's ``figures``."""

@@ -13,7 +13,6 @@ from fusesearch.reporting.experiment.results import (
     Results,
     decided,
     difference_text,
-    is_beyond,
     ordering,
 )
 from fusesearch.reporting.page import Page, Section
@@ -26,7 +25,6 @@ def page(results: Results) -> Page:
         Section("Figures by arm", list(_notes(results)), [arms_table(results)]),
         Section("Differences", [DIFFERENCES_NOTE], [differences_table(results)]),
         Section("Orderings of the paper", [BY_CHANCE, *results.paper_notes], [orderings_table(results)]),
-        Section("Power", [POWER_NOTE], [Table("By pair of arms", _POWER_HEADER, [Row(cells) for cells in _power(results)])]),
     ]
     filled = [part for part in sections if any(table.rows for table in part.tables)]
     opening = Section(
@@ -89,13 +87,6 @@ _CLAIMS = (
     "Each experiment corrects over its own claims, not over those of all. What several of them compare on the same runs, such as "
     "SFT + RL with SFT, stands in each with another p for that reason, and over more seeds in some."
 )
-POWER_NOTE = (
-    "The true difference that about four of five such experiments would find (with three seeds, seven of ten): with as many "
-    "seeds and instances and such a spread, at 5% divided by the number of claims, the level at which Holm's correction tests "
-    "the smallest p. With one seed nothing is known of how much trainings differ: the figure is the least. A dash: more than the "
-    "whole share."
-)
-_POWER_HEADER = ["Difference", "Metric", "Seeds", "Instances", "Would be found"]
 
 
 def arms_table(results: Results) -> Table:
@@ -136,17 +127,6 @@ def orderings_table(results: Results) -> Table:
             pair = pair_name(row, results.labels)
             rows.append(Row([pair, of.name, f"{row.paper:+.2f}{of.points}", difference_text(row, of), kind]))
     return Table("Orderings", ["Difference", "Metric", "The paper", "Ours", "Here"], rows)
-
-
-def _power(results: Results) -> Iterator[list[str]]:
-    """A row for each pair and metric that claims compare."""
-    compared = {(claim.metric, frozenset((claim.better, claim.than))) for claim in results.claims}
-    for row in results.differences:
-        size = row.detectable(len(results.claims)) if (row.metric, frozenset((row.first, row.second))) in compared else None
-        if size is not None:
-            of = METRICS[row.metric]
-            found = ABSENT if is_beyond(size, of) else f"{'at least ' * (row.seeds < 2)}{of.show(size)}"
-            yield [pair_name(row, results.labels), of.of_differences, str(row.seeds), str(row.instances), found]
 
 
 def _notes(results: Results) -> Iterator[str]:

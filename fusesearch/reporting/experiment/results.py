@@ -156,11 +156,6 @@ def decided(row: Difference) -> bool:
     return row.seeds >= LEAST_SEEDS and row.is_significant
 
 
-def is_beyond(difference: float, of: Metric) -> bool:
-    """Whether a difference is impossible: a share cannot differ by more than 1."""
-    return of.percent and difference > 1
-
-
 def difference_text(row: Difference | ClaimResult, of: Metric) -> str:
     """``+3.1 points [+1.2, +5.0]``."""
     estimate = of.show(row.estimate or 0.0, signed=True) + of.points

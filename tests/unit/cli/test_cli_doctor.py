@@ -11,7 +11,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from fusesearch.cli import checks
-from fusesearch.cli.checks import PROFILE, Machine, Place, python, services, teacher, tokenizer, vllm
+from fusesearch.cli.checks import PROFILE, Machine, Place, python, teacher, tokenizer, vllm
 from fusesearch.cli.profiles import load_profile, names
 from fusesearch.core.config import parse_params
 from fusesearch.core.errors import InfrastructureError
@@ -124,7 +124,7 @@ def test_a_profile_with_rollouts_by_vllm_needs_it(checkout):
     assert found(wanted) == [("vllm", True)]
 
 
-def test_a_teacher_and_servers_of_the_environment_are_looked_for_where_they_are(checkout, monkeypatch):
+def test_a_teacher_is_looked_for_where_it_is(checkout):
     def found(url):
         params = parse_params({"teacher": {"model": "m", "base_url": url}})
         return {check.name: check.ok for check in teacher(Place(params, checkout, NOTHING))}
@@ -133,10 +133,6 @@ def test_a_teacher_and_servers_of_the_environment_are_looked_for_where_they_are(
         assert found(endpoint.url)["teacher endpoint"]
     assert not found("http://127.0.0.1:9/v1")["teacher endpoint"]
     assert found("") == {"teacher": True}
-    monkeypatch.setenv("PREFECT_API_URL", "http://me:secret@127.0.0.1:9/api")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///mlflow.db")
-    (server,) = services(Place(parse_params({}), checkout, NOTHING))
-    assert (server.ok, server.detail) == (False, "nothing answers at PREFECT_API_URL")
 
 
 def test_another_machine_can_be_asked_for_but_not_half_of_one(run, monkeypatch):
@@ -186,9 +182,7 @@ def test_what_does_not_fit_names_what_would_and_that_is_enough():
     alone = {"compute.ranks": 1}
     check = report("paper-4b", machine(8, 80), alone)["sft memory"]
     assert "rows of 32,768" in check.detail
-    assert check.hint.split(" or ")[:2] == [
-        "sft.max_length: 23552 at sft.micro_batch 1", "compute.ranks: 2 on as many such GPUs"
-    ]  # fmt: skip
+    assert check.hint.startswith("sft.max_length: 23552 at sft.micro_batch 1 or compute.ranks: 2 on as many such GPUs")
     assert report("paper-4b", machine(8, 80), alone | {"sft.max_length": 23_552})["sft memory"].ok
     assert report("paper-4b", machine(8, 80), {"compute.ranks": 2})["sft memory"].ok
     assert "sft.lora: {rank: 16}" in report("paper-30b", machine(8, 80))["sft memory"].hint

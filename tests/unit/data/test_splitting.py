@@ -135,17 +135,14 @@ def test_digests_see_through_wording_of_the_same_thing():
 FAMILY = {
     "fork/b": {"fork_of": "first/a"},
     "new/a": {"renamed_from": "first/a"},
-    "copy/c": {"root_commit": "a" * 40},
-    "other/d": {"root_commit": "a" * 40},
 }
 
 
 @given(st.integers(0, 40))
-def test_forks_renamed_and_copied_repositories_share_a_split(seed):
+def test_forks_and_renamed_repositories_share_a_split(seed):
     rules = Split(sft=0.4, rl=0.3, validation=0.3)
     plan = plan_splits([("first/a", {}), *FAMILY.items(), *((f"o/{n}", {}) for n in range(20))], rules, seed)
     assert len({plan.split_of[name] for name in ("first/a", "fork/b", "new/a")}) == 1
-    assert plan.split_of["copy/c"] == plan.split_of["other/d"]
     assert plan.split_of["first/a"] == assign("first/a", rules, seed)
     held = plan_splits([("owner1/x", {}), ("other/y", {"fork_of": "owner1/x"})], RULES, seed)
     assert set(held.split_of.values()) == {"validation"}

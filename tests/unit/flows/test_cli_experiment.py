@@ -94,6 +94,7 @@ def test_results_are_written_again_if_scores_or_the_experiment_changed(project, 
     current(monkeypatch, *(task.name for task in tasks_of([(found, plan(found, PARAMS))], PARAMS)))
     monkeypatch.setattr(schedule, "outcomes", lambda experiment, current: [])
     monkeypatch.setattr(schedule, "scores_digest", lambda runs: made)
+    os.utime(folder / "experiment.yaml", (0, 0))
     assert schedule.pending_tasks([found])[0] == []
     os.utime(folder / "experiment.yaml", (2e9, 2e9))
     assert [task.name for task in schedule.pending_tasks([found])[0]] == ["results-stages"]
@@ -125,22 +126,12 @@ def test_one_that_waits_runs_after_the_one_before(project):
     assert len(order) == 6
 
 
-def test_the_tables_of_all_experiments_are_of_those_that_have_results(project, run):
-    shutil.copytree(ROOT / "experiments/stages", project / "experiments/stages")
-    shown = run("experiment", "table", "all")
-    assert shown.exit_code == 0
-    assert (project / "experiments/stages/RESULTS.md").read_text() in shown.output
-    assert "filters: no results yet" in shown.output
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("table", "absent"), 1, "there is no experiment 'absent'"),
         (("run", "absent"), 1, "there is no experiment 'absent'"),
         (("run", "filters", "--seeds", "0,7"), 1, "seed 7 is not among the seeds"),
         (("run", "filters", "--seeds", "zero"), 2, "not a list of numbers"),
-        (("table", "filters"), 1, "python -m flows experiment run filters"),
     ],
 )
 def test_invalid_experiment_commands_fail_in_one_line(project, run, arguments, code, said):

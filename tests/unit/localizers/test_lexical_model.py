@@ -119,3 +119,4 @@ def test_where_nothing_was_found_the_frames_further_out_are_looked_up():
 def test_the_plan_fits_the_limits_and_without_a_clue_the_answer_is_empty():
     assert parse_answer(LexicalModel(4).next_text(conversation("It is broken!"))).modify == []
     assert [plan_for(Agent(max_turns=turns)).turns for turns in (3, 12)] == [3, 4]
+    assert plan_for(Agent(max_turns=12, mode="sequential")).turns == 12  # one call a turn

@@ -26,7 +26,6 @@ def test_colours_repeat_only_where_there_are_more_names_than_colours(names):
 def test_without_data_there_is_no_chart():
     few = [{"name": "a", "turn": 1, "calls": 2, "episodes": charts.LEAST_EPISODES - 1}]
     assert charts.profile(few, ["a"], {}) is None
-    assert charts.panels([("Reward", [])], "Step", ["a"], {}) is None
     assert charts.difference_panels([("F1", [])]) is None
     assert charts.figure("none", "", None) == []
 

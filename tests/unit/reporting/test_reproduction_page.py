@@ -14,7 +14,6 @@ from fusesearch.core.storage import read_csv, write_json, write_jsonl, write_tex
 from fusesearch.evaluation.metrics import METRICS
 from fusesearch.evaluation.statistics import Difference
 from fusesearch.reporting import reproduction
-from fusesearch.reporting.curves import read_curve
 from fusesearch.reporting.inputs import read_inputs
 from fusesearch.reporting.table import ARMS
 from tasks.report import make_report, sources
@@ -57,9 +56,6 @@ def write_project(root):
         Trajectory(instance_id=str(i), localizer="x", system="", issue="", turns=[turn(4), turn(2), turn(0)]) for i in range(6)
     ]
     write_jsonl(root / MAIN["evaluate.cells"] / "sft+rl/trajectories.jsonl", episodes)
-    rows = [f"{step},{step / 20},{3 - step / 10},x,\n" for step in range(20)]
-    write_text(root / MAIN["grpo.curve"], "step,reward,calls_per_turn,note,kl\n" + "".join(rows))
-    write_text(root / MAIN["sft.curve"], "step,loss\n1,4.5\n2,3.5\n")
     write_json(root / MAIN["filter.drops"], {"no_function": 7, "a|b <i>*": 1, "c\\|d": 1, "![x](http://e/p.png)": 1})
     write_json(root / MAIN["split.metrics"], {"dropped_same_patch": 5, "sft_instances": 9})
     write_json(root / MAIN["select.drops"], {"low_f1": 12})
@@ -133,7 +129,7 @@ def test_markdown_tables_have_the_same_number_of_cells_in_every_row(pages):
 
 def test_the_html_page_needs_no_other_file_and_is_the_same_each_time(pages, reported):
     html = pages[1]
-    assert html.count('<img src="data:image/svg+xml;base64,') == 5
+    assert html.count('<img src="data:image/svg+xml;base64,') == 3
     assert not re.search(r"""(?:src|href)=["'](?!#|data:image/svg)""", html)
     assert "<script" not in html
     make_report(PARAMS, Places(root=reported))
@@ -142,7 +138,7 @@ def test_the_html_page_needs_no_other_file_and_is_the_same_each_time(pages, repo
 
 def test_every_plot_and_what_mining_found_are_on_the_page(pages, reported):
     files = sorted((reported / MAIN["report.markdown"].parent / "plots").iterdir())
-    assert [path.stem for path in files] == ["calls_by_turn", "candidates", "differences", "grpo", "sft_loss"]
+    assert [path.stem for path in files] == ["calls_by_turn", "candidates", "differences"]
     assert all(f"](plots/{path.name})" in pages[0] for path in files)
     assert "| sympy/ntheory | 40 |" in pages[0]
     assert "| flipped comparison | 9 | 4 |" in pages[0]
@@ -173,7 +169,6 @@ def test_tables_for_dvc_plots_have_a_row_per_point(pages, reported):
 
     by_turn = {(row["turn"], row["calls"], row["episodes"]) for row in rows("calls_by_turn.csv")}
     assert by_turn == {("1", "4.0", "6"), ("2", "2.0", "6")}
-    assert len(rows("curves.csv")) == 20
     assert len(rows("table2.csv")) == len(SKILL) * len(reproduction.REPORTED)
     assert len(rows("differences.csv")) == len(reproduction.COMPARISONS) * len(reproduction.COMPARED)
     assert [row["kept"] for row in rows("candidates.csv")] == ["True", "False"]
@@ -182,13 +177,9 @@ def test_tables_for_dvc_plots_have_a_row_per_point(pages, reported):
 def test_scores_alone_make_a_report_and_an_arm_without_any_shows_dashes(project):
     for path in (MAIN["mine.table"], MAIN["filter.drops"], MAIN["select.drops"], MAIN["select.plane"]):
         (project / path).unlink()
-    for stage in ("grpo", "sft"):
-        for path in (project / "artifacts" / stage).iterdir():
-            path.unlink()
     write_jsonl(project / MAIN["evaluate.scores"], [Score(instance_id="i1", arm="base", error="down")])
     markdown = make_report(PARAMS, Places(root=project)).read_text()
     assert "## Results" in markdown
-    assert "## Training" not in markdown
     assert re.search(r"^\| base \| (– \| )+0 \| 0 \| 1 \|$", markdown, re.M)  # noqa: RUF001
 
 
@@ -199,18 +190,12 @@ def test_scores_alone_make_a_report_and_an_arm_without_any_shows_dashes(project)
         (MAIN["evaluate.scores"], "{}\n", "scores.jsonl:1: instance_id: Field required"),
         (MAIN["select.plane"], "f1,e\n1,1\n", "plane.csv lacks f1, efficiency or outcome"),
         (MAIN["filter.drops"], "{", "drops.json is not valid JSON"),
-        (MAIN["grpo.curve"], b"step\xff", "curve.csv cannot be read"),
     ],
 )
 def test_corrupt_artifacts_are_named(project, path, text, message):
-    (project / path).write_bytes(text if isinstance(text, bytes) else text.encode())
+    (project / path).write_text(text)
     with pytest.raises(ArtifactError, match=message):
         read_inputs(sources(Places(root=project)))
-
-
-def test_a_curve_has_numbers_only(project):
-    assert read_curve(project / MAIN["grpo.curve"])[2] == {"step": 2, "reward": 0.1, "calls_per_turn": 2.8}
-    assert read_curve(project / MAIN["sft.curve"]) == [{"step": 1, "loss": 4.5}, {"step": 2, "loss": 3.5}]
 
 
 def test_errored_episodes_have_no_part_in_the_calls_by_turn(project):

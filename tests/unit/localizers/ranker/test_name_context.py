@@ -85,7 +85,10 @@ impl Cart {
 }
 fn taxed(price: i32) -> i32 { price * 2 }
 pub fn pay(cart: &Cart) -> i32 { cart.total() }
-static START: i32 = taxed(3);
+static START: &[i32] = &[
+    1,
+    taxed(3),
+];
 // let price = taxed(4);
 """,
     "java/Cart.java": """\
@@ -110,7 +113,7 @@ end
 """,
     "ruby/pay.rb": "def pay(cart)\n  cart.total\nend\n",
     "ruby/more.rb": 'class Cart\n  def paid?\n    true\n  end\nend\ndef told(cart) = "paid: #{cart.paid?}"\n',
-    "test/more_test.rb": "must cart.paid?\n",
+    "test/more_test.rb": "must cart.paid?\nnot cart.paid\n",
     "go/vars.go": "package shop\n\nconst Limit uint32 = 1\n\ntype Box struct {\n\tLimit int\n}\n\n"
     "func Max() int { return Limit }\n\ntype Sizes map[string]int\n",
     "java/Shape.java": "interface Shape {\n  double area(int unit);\n}\n",
@@ -124,7 +127,8 @@ end
 #include "cart.h"
 int cart_total(cart_t *cart) { return cart->price; }
 int pay(cart_t *cart) { return cart_total(cart); }
-struct box { int x; };
+struct EXPORT box { int x; };
+// struct box { int y; };
 int open(struct box *it) { return it->x; }
 """,
 }
@@ -183,10 +187,10 @@ GROW | cpp/field.h:2 GROW | | |
 tick | js/tick.js:1 tick | js/tick.js:3 exports | |
 tock | js/tick.js:3 exports.tock | | js/tick.js:1 tick |
 Sizes | go/vars.go:11 Sizes | | |
-rust/src/lib.rs::taxed | rust/src/lib.rs:5 taxed | rust/src/lib.rs:3 Cart.total, rust/src/lib.rs:7 | |
+rust/src/lib.rs::taxed | rust/src/lib.rs:5 taxed | rust/src/lib.rs:3 Cart.total, rust/src/lib.rs:9 | |
 cart_total | c/cart.c:2 cart_total | c/cart.c:3 pay | |
 cart_t | c/cart.h:2 cart_t | c/cart.h:5, c/cart.c:2 cart_total, c/cart.c:3 pay | |
-box | c/cart.c:4 box | c/cart.c:5 open | |
+box | c/cart.c:4 box | c/cart.c:6 open | |
 CART_MAX | c/cart.h:1 CART_MAX | | |
 made_cart | tests/helping.py:1 made_cart | | |
 """

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fusesearch.localizers.ranker import ranking_of
+from fusesearch.localizers.ranker import answer_of, ranking_of
 from fusesearch.localizers.ranker.evidence import MAX_NAMES, MAX_WORDS, draw_evidence
 from fusesearch.localizers.ranker.features import without_forms
 from fusesearch.localizers.ranker.matching import Resolver
@@ -268,6 +268,7 @@ SCRIPTS = {
     "src/waage.py": "class Waage:\n    def größe_prüfen(self, wert):\n        pass\n\n    def überlauf(self):\n        pass\n",
     "src/kago.py": "def 合計計算(品目):\n    pass\n\n\ndef 合計(品目):\n    pass\n\n\ndef total_price(a):\n    pass\n",
     "src/Zähler.java": "class Zähler {\n  int alsÜbersicht(int a) {\n  }\n  int другое(int a) {\n  }\n}\n",
+    "src/marks.py": "def योग_निकालो(a):\n    pass\n\n\ndef บันทึก(a):\n    pass\n",
     "src/other.py": "def unrelated(a):\n    pass\n",
 }
 
@@ -282,6 +283,8 @@ SCRIPTS = {
         ("другое(3) is wrong", "src/Zähler.java::Zähler.другое"),
         ("合計計算の結果が間違っている", "src/kago.py::合計計算"),
         ("购物车的total_price方法返回错误", "src/kago.py::total_price"),
+        ("योग_निकालो(3) is wrong", "src/marks.py::योग_निकालो"),
+        ("บันทึกผิดพลาด", "src/marks.py::บันทึก"),
         ("".join(chr(ord(letter) + 0xFEE0) for letter in "total_price"), "src/kago.py::total_price"),  # full-width
     ],
 )
@@ -289,6 +292,8 @@ def test_names_in_any_script_are_found_in_issue_and_code(tmp_path: Path, issue: 
     found = ranking_of(issue, Repository(write(tmp_path / "r", SCRIPTS)), tmp_path / "cache")
     assert [one.candidate.entity for one in found.functions if one.candidate.columns.get("named_unique")] == [function]
     assert found.files[0].candidate.path == function.partition("::")[0]
+    place = answer_of(issue, Repository(tmp_path / "r"), tmp_path / "cache")["places"][0]
+    assert place["path"] == found.files[0].candidate.path
 
 
 @pytest.mark.parametrize("place", [0.0, 0.3, 0.5, 0.8, 1.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -123,3 +124,8 @@ def test_the_one_module_before_a_name_counts_more_than_one_of_two():
         files = rank(Candidates([Candidate("a.py", None, {"all": 1.0}), named], []), file, function).files
         sure.append(next(one.probability for one in files if one.candidate is named))
     assert sure[1] > sure[0] + 0.1
+
+
+def test_the_models_in_the_repository_split_by_columns_that_there_are():
+    for path in (WEIGHTS, Path(__file__).parents[4] / "experiments/evidence/without_verified.json"):
+        assert all(model.trees for model in read_models(path))

@@ -79,10 +79,11 @@ def test_every_reason_of_hundreds_of_answers_is_true_and_no_place_without_one_st
         (Reason(1.0, "message", "is not open"), ["has a message with “is not: open”"]),
         (Reason(1.0, "literal", "cannot load"), []),
         (Reason(1.0, "defines", "close", "named in the issue"), []),
+        (Reason(1.0, "defines", "std", "named in the issue"), []),
         (Reason(0.05, "defines", "save", "named in the issue"), []),
     ],
 )
 def test_a_reason_is_quoted_as_the_file_has_it_or_left_out(reason: Reason, said: list[str]):
-    text = Text("a.py", "def save(): raise Closed('Cannot save', 'this is not: open')\n")
+    text = Text("a.py", "namespace std {} std::a def save(): raise Closed('Cannot save', 'this is not: open')\n")
     assert text.said([reason], {}) == said
     assert text.said([reason], {"closed": 1, "with": 1, "clos": 1}) == [*said, "shares the words Closed with the issue"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fusesearch import context, localize
-from fusesearch.core.errors import OptionError
+from fusesearch.core.errors import DataError, OptionError
 from fusesearch.localizers.ranker.history import changed_since
 from fusesearch.localizers.ranker.within import within
 from fusesearch.search.repository import Repository
@@ -65,7 +65,9 @@ def test_what_leaves_no_file_is_refused(tree, filters, said):
         within(Repository(tree), **filters)
 
 
-def test_a_tree_without_history_says_so(tmp_path):
+def test_a_tree_without_history_says_so_and_a_name_that_nothing_allowed_has(tree, tmp_path):
+    with pytest.raises(DataError, match=r"^nothing of pay fits: allow more tokens or other files$"):
+        context(tree, "pay", path="tests")
     with pytest.raises(OptionError, match="there is no git history here"):
         changed_since(Repository(write(tmp_path, FILES)), "3 weeks")
 

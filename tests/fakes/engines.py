@@ -1,17 +1,15 @@
 """The same episodes by GRPO's own rollouts and by another engine: token ids, mask, log-probabilities and reward side by side.
 
-``python -m tests.trials.engines CHECKPOINT INSTANCES REPOS COUNT`` in the environment of veRL or of verifiers. All sides ask
-one server (:mod:`tests.fakes.token_server`) that samples by the prompt alone.
+For the rare tests of ``test_environment`` in the environment of veRL or of verifiers. All sides ask one server
+(:mod:`tests.fakes.token_server`) that samples by the prompt alone.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import re
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +18,7 @@ from typing import Any
 
 from fusesearch.agents.models.vllm import VllmModel
 from fusesearch.core.config import Grpo, Params
-from fusesearch.core.storage import read_instances, write_instances
+from fusesearch.core.storage import read_instances
 from fusesearch.training.environment import SearchTasks, load_tasks
 from fusesearch.training.rollouts import Episodes
 
@@ -188,21 +186,3 @@ def differences(one: list[Row], other: list[Row]) -> dict[str, float]:
     counts["reward"] = float(sum(a[4] is None or b[4] is None or abs(a[4] - b[4]) > 1e-9 for a, b in pairs))
     gaps = [abs(x - y) for a, b in pairs for x, y in zip(a[3], b[3], strict=False)]
     return {"episodes": float(len(pairs)), **counts, "logprobs": max(gaps, default=0.0)}
-
-
-def main(checkpoint: str, instances: str, repos: str, count: str) -> None:
-    """Print a table for each engine that is installed here."""
-    with tempfile.TemporaryDirectory() as folder:
-        few = Path(folder) / "instances.parquet"
-        write_instances(few, read_instances(Path(instances))[: int(count)])
-        with setting(Path(checkpoint), instances=str(few), repos=repos, cache=folder) as given:
-            own = by_grpo(given)
-            turns = [sum(1 for a, b in zip([0, *row[2]], row[2], strict=False) if b > a) for row in own]
-            rewards = [row[4] for row in own]
-            print(f"grpo: {len(own)} episodes, {sum(turns) / len(own):.2f} turns, rewards {rewards}")
-            for name in filter(importlib.util.find_spec, SIDES):
-                print(name, differences(own, SIDES[name](given)))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
