@@ -53,20 +53,20 @@ def address_of(text: str) -> Address | None:
     """
     text = text.strip()
     if short := _SHORT.fullmatch(text):
-        return _address(short)
+        return Address(short["owner"], short["repo"], int(short["number"]))
     if not text.lower().startswith(("http://", "https://")):
         return None
     try:
         parts = urlsplit(text)
-        host = parts.hostname
+        host, found = parts.hostname, _PATH.fullmatch(parts.path)
     except ValueError:
-        raise _no_issue(text) from None
-    found = _PATH.fullmatch(parts.path)
+        host, found = None, None
     if found is None or not host:
-        raise _no_issue(text)
+        raise DataError(f"{text} is not the address of an issue: that would be {FORM}, or OWNER/REPO#N")
+    address = Address(found["owner"], found["repo"], int(found["number"]), host)
     if found["kind"] == "pull":
-        raise _pull_request(_address(found))
-    return _address(found, host)
+        raise _pull_request(address)
+    return address
 
 
 def fetch(address: Address) -> str:
@@ -117,7 +117,12 @@ def _api_of(address: Address) -> str:
 
 def _refusal(response: Response, address: Address, has_token: bool) -> FusesearchError:
     """The error for a status of GitHub's API."""
-    status, headers, message = response.status_code, response.headers, _message(response)
+    status, headers = response.status_code, response.headers
+    try:
+        message = str(response.json()["message"])
+    except (ValueError, TypeError, KeyError):
+        message = response.text
+    message = " ".join(message.split())[:200]
     limited = headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers or "rate limit" in message.lower()
     if status == 429 or (status == 403 and limited):
         until = ""
@@ -127,38 +132,18 @@ def _refusal(response: Response, address: Address, has_token: bool) -> Fusesearc
             until = f" until {datetime.fromtimestamp(int(reset), UTC):%H:%M} UTC"
         advice = "wait" if has_token else "wait, or set GITHUB_TOKEN for a higher limit"
         return InfrastructureError(f"GitHub's rate limit is used up{until}: {advice}")
-    match status:
-        case 401:
-            advice = "does not accept GITHUB_TOKEN: correct or unset it" if has_token else "needs a token: set GITHUB_TOKEN"
-            return ConfigError(f"GitHub {advice}")
-        case 404:
-            advice = "GITHUB_TOKEN may not read it" if has_token else "GITHUB_TOKEN is not set"
-            return DataError(f"issue {address} does not exist, or it is private and {advice}")
-        case 410:
-            return DataError(f"issue {address} was deleted, or its repository has no issues")
-        case 403:
-            return DataError(f"GitHub does not show {address} ({message})")
+    if status == 401:
+        advice = "does not accept GITHUB_TOKEN: correct or unset it" if has_token else "needs a token: set GITHUB_TOKEN"
+        return ConfigError(f"GitHub {advice}")
+    if status == 404:
+        advice = "GITHUB_TOKEN may not read it" if has_token else "GITHUB_TOKEN is not set"
+        return DataError(f"issue {address} does not exist, or it is private and {advice}")
+    if status in (403, 410):
+        return DataError(f"GitHub does not show {address} ({message})")
     return InfrastructureError(f"GitHub answered {status} for {address}: try again, or save the issue in a file")
-
-
-def _message(response: Response) -> str:
-    """What a reply that is no success says, as one line."""
-    try:
-        said = str(response.json()["message"])
-    except (ValueError, TypeError, KeyError):
-        said = response.text
-    return " ".join(said.split())[:200]
-
-
-def _address(found: re.Match[str], host: str | None = None) -> Address:
-    return Address(found["owner"], found["repo"], int(found["number"]), host)
 
 
 def _pull_request(address: Address) -> DataError:
     return DataError(
         f"{address} is a pull request: give the issue it closes, as {address.owner}/{address.repo}#N, or a text file"
     )
-
-
-def _no_issue(text: str) -> DataError:
-    return DataError(f"{text} is not the address of an issue: that would be {FORM}, or OWNER/REPO#N")

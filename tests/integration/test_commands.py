@@ -6,20 +6,9 @@ import sys
 import pytest
 
 HEAVY = {
-    "pydantic",
-    "yaml",
-    "ruamel.yaml",
-    "openai",
-    "torch",
-    "transformers",
-    "trl",
-    "prefect",
-    "mlflow",
-    "dvc",
-    "polars",
-    "numpy",
+    "pydantic", "yaml", "ruamel.yaml", "openai", "torch", "transformers", "trl", "prefect", "mlflow", "dvc", "polars", "numpy",
     "httpx",
-}
+}  # fmt: skip
 UNUSED = {
     "fusesearch.agents.loop", "fusesearch.code.parsing", "fusesearch.core.config.params", "fusesearch.core.schema",
     "fusesearch.localizers.searcher", "fusesearch.agents.models.base", "tree_sitter", "torch", "numpy", "httpx2", "mcp",

@@ -25,23 +25,19 @@ from fusesearch.search.tools import Toolbox
 from fusesearch.training import synthesis
 from fusesearch.training.rollouts import Episodes
 from tests.fakes.commands import app
+from tests.fakes.git import write
 
+DISCOUNT, PYTHON, UNCLOSED = ("grep", {"pattern": "discount"}), ("glob", {"pattern": "**/*.py"}), ("grep", {"pattern": "("})
+OUT, OVER = ("read_file", {"path": "/repo/../etc/passwd"}), ("grep", {"pattern": "over the limit of calls"})
 SCRIPT = [
-    format_calls(
-        [
-            ("grep", {"pattern": "discount"}),
-            ("grep", {"pattern": "discount"}),
-            ("glob", {"pattern": "**/*.py"}),
-            ("grep", {"pattern": "("}),
-            ("fly", {}),
-            ("read_file", {"path": "/repo/../etc/passwd"}),
-            ("grep", {"pattern": "over the limit of calls"}),
-        ]
-    ),
+    format_calls([DISCOUNT, DISCOUNT, PYTHON, UNCLOSED, ("fly", {}), OUT, OVER]),
     f"Now read it.\n<tool_call>\n{{broken\n</tool_call>\n{format_calls([('read_file', {'path': '/repo/shop/cart.py'})])}",
     format_calls([("grep", {"pattern": "def total", "output_mode": "content"})]),
     "Found.\n\n## Locations to Modify\n- /repo/shop/cart.py::Cart.total\n\n## Related Context\n- /repo/shop/other.py\n",
 ]
+SHOP = {
+    "shop/cart.py": "class Cart:\n    def total(self):\n        return self.sum  # no discount\n", "shop/other.py": "x = 1\n",
+}  # fmt: skip
 ISSUE = "`Cart.total` ignores the discount.\n"
 OF_THE_CALLER = {"instance_id", "repo", "base_commit", "seed", "guidance", "seconds"}
 """Fields that say whose episode it is, when it ran and with which seed."""
@@ -49,25 +45,18 @@ OF_THE_CALLER = {"instance_id", "repo", "base_commit", "seed", "guidance", "seco
 
 @pytest.fixture(params=["full", "nano"])
 def params(request):
-    return parse_params(
-        {
-            "agent": {"prompt": request.param, "max_turns": 5, "max_calls_per_turn": 6},
-            "tools": {"line_chars": 40, "grep_lines": 5},
-            "teacher": {"model": "scripted", "base_url": "http://localhost:1/v1"},
-            "synthesize": {"per_instance": 1},
-            "grpo": {"prompts_per_step": 1, "group": 2},
-        }
-    )
+    return parse_params({
+        "agent": {"prompt": request.param, "max_turns": 5, "max_calls_per_turn": 6},
+        "tools": {"line_chars": 40, "grep_lines": 5},
+        "teacher": {"model": "scripted", "base_url": "http://localhost:1/v1"},
+        "synthesize": {"per_instance": 1}, "grpo": {"prompts_per_step": 1, "group": 2},
+    })  # fmt: skip
 
 
 @pytest.fixture
 def instance(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "tree" / "shop").mkdir(parents=True)
-    (tmp_path / "tree" / "shop" / "cart.py").write_text(
-        "class Cart:\n    def total(self):\n        return self.sum  # no discount\n"
-    )
-    (tmp_path / "tree" / "shop" / "other.py").write_text("x = 1\n")
+    write(tmp_path / "tree", SHOP)
     truth = Truth(files=["shop/cart.py"], functions=["shop/cart.py::Cart.total"])
     return Instance(instance_id="shop-1", repo="o/shop", base_commit="c", problem_statement=ISSUE, truth=truth)
 
@@ -159,16 +148,13 @@ def test_one_conversation_is_the_same_trajectory_in_every_use(instance, params, 
 
 INSTANCE = Instance(instance_id="shop-1", repo="o/shop", base_commit="c", problem_statement="`total` ignores the discount.")
 ANSWER = "Found.\n\n## Locations to Modify\n- /repo/shop/cart.py::Cart.total\n"
-SEARCH = [("grep", {"pattern": "discount"}), ("glob", {"pattern": "**/*.py"}), ("grep", {"pattern": "("}), ("fly", {})]
+SEARCH = [DISCOUNT, PYTHON, UNCLOSED, ("fly", {})]
 READ = [("grep", {"pattern": "def total", "output_mode": "content"}), ("read_file", {"path": "/repo/shop/cart.py"})]
 
 
 @pytest.fixture
 def toolbox(tmp_path):
-    (tmp_path / "shop").mkdir()
-    (tmp_path / "shop" / "cart.py").write_text("class Cart:\n    def total(self):\n        return self.sum  # no discount\n")
-    (tmp_path / "shop" / "other.py").write_text("x = 1\n")
-    return Toolbox(Repository(tmp_path), Tools())
+    return Toolbox(Repository(write(tmp_path, SHOP)), Tools())
 
 
 async def run(toolbox, model):
@@ -188,13 +174,6 @@ def check_search(trajectory):
     assert trajectory.answer.functions == ["shop/cart.py::Cart.total"]
 
 
-async def test_an_episode_searches_reads_and_answers(toolbox):
-    trajectory = await run(toolbox, ScriptedModel([format_calls(SEARCH), format_calls(READ), ANSWER]))
-    check_search(trajectory)
-    assert [message.role for message in messages_of(trajectory)] == ["system", "user", "assistant", *["tool"] * 4, "assistant",
-                                                                     "tool", "tool", "assistant"]  # fmt: skip
-
-
 async def test_hundreds_of_episodes_share_one_process(toolbox):
     script = ScriptedModel([format_calls(SEARCH), format_calls(READ), ANSWER])
     count = 0
@@ -202,3 +181,5 @@ async def test_hundreds_of_episodes_share_one_process(toolbox):
         check_search(trajectory)
         count += 1
     assert count == 256
+    roles = ["system", "user", "assistant", *["tool"] * 4, "assistant", "tool", "tool", "assistant"]
+    assert [message.role for message in messages_of(trajectory)] == roles

@@ -125,10 +125,13 @@ def uses_in(
         outside[span.start - 1 : span.end] = [""] * len(own)
         pieces.append((span, span.start, unnamed("\n".join(own), span.name) if any(name in line for line in own) else ""))
     if calls and path.endswith(BRACED):  # there only values and the bodies of macros call, and others declare
-        macro, outside = False, without_text("\n".join(outside), path).split("\n")
+        macro = value = False
+        outside = without_text("\n".join(outside), path).split("\n")
         for number, (line, before) in enumerate(zip(lines, ["", *lines], strict=False)):
             macro = bool(_DEFINE.match(line)) or (macro and before.endswith("\\"))
-            outside[number] = outside[number] if macro else re.sub(r"^[^=]*", lambda head: " " * len(head[0]), outside[number])
+            if not (macro or value):
+                outside[number] = re.sub(r"^[^=]*", lambda head: " " * len(head[0]), outside[number])
+            value = bool(value or outside[number].strip()) and outside[number].rstrip()[-1:] in "=(,[{&|+?:"  # it goes on
     word, uses = use_of(name, path), list[tuple[int, FunctionSpan | None]]()
     for function, first, text in [*pieces, (None, 1, "\n".join(outside))]:
         plain = without_text(text, path) if name in text else ""

@@ -37,11 +37,6 @@ _MACROS = {
 }  # fmt: skip
 """Macros in capitals where an attribute or keyword may stand, alone on a line, between a head and its body, before the name of a
 class, and around parameters: ``int f OF((int x)) {``."""
-_KNOWN = re.compile(
-    rb"__(?:attribute|declspec|cdecl|clrcall|stdcall|fastcall|thiscall|vectorcall|based|restrict|unaligned|extension|inline|forceinline"
-    rb"|asm|volatile|alignof|typeof|thread|try|except|finally|leave|func|builtin|real|imag|int|float|u?\d|[us]\d|m\d|const|signed)"
-)
-"""Words with two lines that grammars know, or that are types."""
 _CALLED = re.compile(rb"^[ \t]*[A-Z][A-Z0-9_]{2,}[ \t]*(" + _ARGUMENTS + rb")(?=\s*\{)", re.MULTILINE)
 
 _KOTLIN = re.compile(
@@ -91,7 +86,7 @@ def without_macros(data: bytes, language: str) -> bytes:
     source = bytearray(data)
     for match in _MACROS[language].finditer(code):
         for name, text in match.groupdict().items():
-            if text and not _KNOWN.match(text):
+            if text:
                 source[match.start(name) : match.end(name)] = blank(text)
     for match in _CALLED.finditer(code):
         source[match.start(1) : match.end(1)] = b"(" + blank(match[1])[1:-1].replace(b" ", b"x", 1) + b")"

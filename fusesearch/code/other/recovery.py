@@ -312,7 +312,10 @@ def _block_by_lines(code: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def repaired(data: bytes, code: bytes) -> tuple[bytes, list[int]]:
-    """A source whose brackets match, by the lines that they begin, and the lines of those that it lacked or had in addition."""
+    """A source whose brackets match, by the lines that they begin, and the lines of those that it lacked or had in addition.
+
+    One with too many of them stays as it is.
+    """
     opened: list[tuple[int, bytes, set[int]]] = []
     changes: list[tuple[int, int, bytes]] = []
     statement, last = 0, b";"
@@ -328,12 +331,15 @@ def repaired(data: bytes, code: bytes) -> tuple[bytes, list[int]]:
                 place = -1 if opened[place][1] == b"{" and (mark[0] != b"}" or not first) else place - 1
             changes += [(*mark.span(), b" ")] if place < 0 else [_closed(code, *one) for one in opened[place + 1 :]]
             opened = opened if place < 0 else opened[:place]
-    changes = sorted(changes + [_closed(code, *one) for one in opened[:DEEPEST]])
-    parts, begin = [], 0
-    for first, after, text in changes:
-        parts += [data[begin:first], text]
+            if len(changes) > DEEPEST or len(opened) > 10 * DEEPEST:
+                return data, []
+    parts, lines, begin, number = [], [], 0, 1
+    for start, after, text in sorted(changes + [_closed(code, *one) for one in opened]):
+        number += data.count(b"\n", begin, start)
+        lines.append(number)
+        parts += [data[begin:start], text]
         begin = after
-    return b"".join([*parts, data[begin:]]), [data.count(b"\n", 0, first) + 1 for first, _, _ in changes]
+    return b"".join([*parts, data[begin:]]), lines
 
 
 def _closed(code: bytes, position: int, mark: bytes, indents: set[int]) -> tuple[int, int, bytes]:

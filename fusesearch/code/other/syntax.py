@@ -66,16 +66,14 @@ def recovered(data: bytes, language: str) -> tuple[list[FunctionSpan], list[tupl
     data = masked(data, quotes=row.quotes, hashes=row.hashes, literals=False)
     sources = readings(data, language)
     found = Recovery(sources, row, parsers, walk, keywords)
-    if not matched(found.code):
-        repairs = [repaired(source, found.code) for source in sources]
+    repairs = [] if matched(found.code) else [repaired(source, found.code) for source in sources]
+    if repairs and repairs[0][1]:
         again = Recovery([source for source, _ in repairs], row, parsers, walk, keywords)
         if len(again.spans) >= len(found.spans):
             found.spans, found.unread = again.spans, again.unread + [(line, line) for line in repairs[0][1]]
     spans, kept = found.spans, found.code.split(b"\n")
-    for branch in range(1, BRANCHES):
-        other = readings(data, language, branch)[0]
-        if other == readings(data, language, branch - 1)[0]:
-            break
+    others = [readings(data, language, branch)[0] for branch in range(1, BRANCHES)] if b"#" in data else []
+    for other in dict.fromkeys(one for one in others if one != sources[0]):
         for span in spans_in_tree(_parser(language).parse(other), language):
             met = [one for one in spans if span.start <= one.end and one.start <= span.end]
             if not met and not kept[span.start - 1].strip():

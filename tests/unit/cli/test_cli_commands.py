@@ -13,16 +13,8 @@ from tests.fakes.commands import failed
 def test_grep_prints_output_entities_and_no_error(run, repo):
     result = run("tool", "grep", "--repo", repo, "--args", '{"pattern": "def ", "output_mode": "content"}')
     assert result.exit_code == 0
-    assert json.loads(result.stdout) == {
-        "output": "/repo/pkg/shapes.py:2:    def area(self, side):\n/repo/pkg/shapes.py:6:def perimeter(side):",
-        "entities": ["pkg/shapes.py:2", "pkg/shapes.py:6"],
-        "error": None,
-    }
-
-
-def test_glob_and_read_file(run, repo):
-    found = json.loads(run("tool", "glob", "--repo", repo, "--args", '{"pattern": "*.md"}').stdout)
-    assert found["entities"] == ["README.md"]
+    shown = "/repo/pkg/shapes.py:2:    def area(self, side):\n/repo/pkg/shapes.py:6:def perimeter(side):"
+    assert json.loads(result.stdout) == {"output": shown, "entities": ["pkg/shapes.py:2", "pkg/shapes.py:6"], "error": None}
     read = json.loads(run("tool", "read_file", "--repo", repo, "--args", '{"path": "/repo/README.md"}').stdout)
     assert read == {"output": "1\tA package of shapes.", "entities": ["README.md:1"], "error": None}
 
@@ -125,17 +117,14 @@ def test_every_help_teaches_with_an_example_and_fits_a_page(run, command):
 
 
 def test_the_ranker_answers_the_same_with_and_without_an_episode(run, repo, tmp_path):
-    for text in (
-        "perimeter(3) returns 9 but should be 12",
-        "Square.area is wrong\n\n    >>> Square().area(2)\n    5\n",
-        "it is broken",
-    ):
-        short = run("localize", "--repo", repo, text, "--format", "json", "--top", 2)
-        whole = run("localize", "--repo", repo, text, "--format", "json", "--top", 2, "--save", tmp_path / "t.json")
+    for text in ("perimeter(3) returns 9", "Square.area is wrong\n\n    >>> Square().area(2)\n    5\n", "it is broken"):
+        short = run("localize", "--repo", repo, text, "--format", "json", "--top", 1)
+        whole = run("localize", "--repo", repo, text, "--format", "json", "--top", 1, "--save", tmp_path / "t.json")
         answers = [json.loads(result.stdout) for result in (short, whole)]
         for answer in answers:
             answer["cost"] = {name: value for name, value in answer["cost"].items() if "seconds" not in name}
         assert (answers[0], short.exit_code) == (answers[1], whole.exit_code)
+        assert len(answers[0]["places"]) == (text != "it is broken")
 
 
 def test_a_link_and_a_device_are_written_and_not_replaced(tmp_path):

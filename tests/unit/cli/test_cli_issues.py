@@ -81,7 +81,7 @@ def test_the_token_of_the_environment_is_sent_a_move_followed_and_a_missing_text
         ("o/r#4", "t", "rate limit is used up for 60 s: wait"),
         ("o/r#5", "t", "does not accept GITHUB_TOKEN"),
         ("o/r#5", None, "set GITHUB_TOKEN"),
-        ("o/r#6", None, "deleted"),
+        ("o/r#6", None, "does not show o/r#6 (This issue was deleted)"),
         ("o/r#7", None, "502"),
         ("o/r#8", None, "GITHUB_API_URL"),
         ("o/r#11", "t", "does not show o/r#11 (Resource protected by organization SAML enforcement.)"),

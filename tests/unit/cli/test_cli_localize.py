@@ -14,7 +14,7 @@ from fusesearch.cli.report import Report
 from fusesearch.cli.screen import PLAIN, Screen, screen
 from fusesearch.core.config import Agent
 from fusesearch.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
-from fusesearch.localizers.searcher import SETTINGS, settings_of
+from fusesearch.localizers.searcher import SETTINGS
 from fusesearch.search.repository import Repository
 from tests.fakes.commands import failed
 from tests.fakes.endpoint import Endpoint
@@ -22,23 +22,13 @@ from tests.fakes.endpoint import Endpoint
 CLOSED = "http://127.0.0.1:9/v1"
 
 
-def test_text_names_the_function_with_its_real_path_and_lines(run, repo, issue):
-    result = run("localize", "--repo", repo, "--issue", issue)
-    assert result.exit_code == 0, result.output
-    assert "pkg/shapes.py  95%" in result.stdout.splitlines()
-    assert "pkg/shapes.py:6-7  perimeter" in result.stdout
-    assert "def perimeter(side):" in result.stdout
-    assert result.stderr == ""
-
-
 def test_the_ranker_says_how_sure_it_is_and_why(run, repo, issue):
     result = run("localize", "--repo", repo, "--issue", issue, "--localizer", "ranker")
+    assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith("Best first, the first likely enough to act on. %: ")
+    lines = ["pkg/shapes.py  95%", "pkg/shapes.py:6-7  perimeter", "def perimeter(side):"]
+    assert all(line in map(str.strip, result.stdout.splitlines()) or line in result.stdout for line in lines)
     assert "`perimeter` is " in result.stdout.splitlines()[5]
-    listed = json.loads(
-        run("localize", "--repo", repo, "--issue", issue, "--localizer", "ranker", "--top", "1", "--format", "json").stdout
-    )
-    assert [place["path"] for place in listed["places"]] == ["pkg/shapes.py"]
     refused = run("localize", "--repo", repo, "--issue", issue, "--top", "2", "--localizer", "lexical")
     assert refused.exit_code == 2
     assert "is for ranker alone" in refused.stderr
@@ -100,11 +90,7 @@ def test_the_issue_is_an_argument_and_the_folder_by_default_the_current_one(run,
 
 @pytest.mark.parametrize(
     ("word", "says"),
-    [
-        ("missing.md", "cannot read the issue missing.md"),
-        ("docs/missing", "cannot read the issue"),
-        ("#12", "give OWNER/REPO#12"),
-    ],
+    [("missing.md", "read the issue missing.md"), ("docs/missing", "read the issue"), ("#12", "give OWNER/REPO#12")],
 )
 def test_a_word_that_looks_like_a_file_or_a_number_is_no_text(run, repo, word, says):
     refused = run("localize", word, "--repo", repo)
@@ -220,7 +206,7 @@ def test_the_form_of_tools_can_be_chosen(run, repo, issue, endpoint, form, nativ
 
 def test_a_model_behind_an_endpoint_searches_under_the_settings_of_its_checkpoint(run, repo, issue, endpoint, tmp_path):
     agent = {"prompt": "nano", "max_turns": 3, "max_new_tokens": 99}
-    (tmp_path / SETTINGS).write_text(json.dumps({"tools": {"grep_lines": 1}, "agent": agent}))
+    (tmp_path / SETTINGS).write_text(json.dumps({"tools": {"grep_lines": 1, "timeout_seconds": 10}, "agent": agent}))
     options = ("--model", "m", "--base-url", endpoint.url, "--settings", tmp_path, "--save", tmp_path / "t.json")
     result = run("localize", "--repo", repo, "--issue", issue, *options)
     assert result.exit_code == 0, result.output
@@ -250,13 +236,6 @@ def test_options_that_do_not_fit_are_usage_errors(run, repo, issue, monkeypatch)
     ]  # fmt: skip
     codes = {options: run("localize", "--repo", repo, "--issue", issue, *options.split()).exit_code for options in wrong}
     assert codes == dict.fromkeys(wrong, 2)
-
-
-def test_a_checkpoint_brings_its_own_limits(tmp_path):
-    settings = {"tools": {"grep_lines": 7, "timeout_seconds": 10}, "agent": {"prompt": "nano", "max_turns": 4}}
-    (tmp_path / "fusesearch.json").write_text(json.dumps(settings))
-    tools, agent = settings_of(tmp_path)
-    assert (tools.grep_lines, agent.prompt, agent.max_turns) == (7, "nano", 4)
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"tools": {"grep_limes": 7}}', '{"agent": {"toolset": "bash"}}'])

@@ -10,23 +10,8 @@ from fusesearch.localizers.fenced import fenced_lines, read_named, read_paths
 FILES = ["src/pkg/core.py", "src/pkg/base.py", "docs/core.py", "setup.py"]
 CODE = outline(
     "a.py",
-    """\
-LIMIT = 3
-class A:
-    x = 1
-    def f(self):
-        pass
-
-    def g(self):
-        pass
-
-class B:
-    def g(self):
-        pass
-
-def h():
-    pass
-""",
+    "LIMIT = 3\nclass A:\n    x = 1\n    def f(self):\n        pass\n\n    def g(self):\n        pass\n\n"
+    "class B:\n    def g(self):\n        pass\n\ndef h():\n    pass\n",
 )
 
 
@@ -52,24 +37,13 @@ def test_locations_are_read_below_their_files():
 @pytest.mark.parametrize(
     ("kind", "name", "expected"),
     [
-        ("function", "A.f", ("A.f", (4, 5))),
-        ("function", "f", ("A.f", (4, 5))),
-        ("function", "g", None),
-        ("function", "B.g", ("B.g", (11, 12))),
-        ("class", "A.f", ("A.f", (4, 5))),
-        ("class", "A", (None, (2, 8))),
-        ("function", "A", (None, (2, 8))),
-        ("any", "h", ("h", (14, 15))),
-        ("variable", "LIMIT", (None, (1, 1))),
-        ("function", "LIMIT", (None, (1, 1))),
-        ("line", "5", ("A.f", (5, 5))),
-        ("line", "3", (None, (3, 3))),
-        ("line", "12-11", ("B.g", (11, 12))),
-        ("line", "0", None),
-        ("line", "9999", None),
-        ("class", "Nothing", None),
+        ("function", "A.f", ("A.f", (4, 5))), ("function", "f", ("A.f", (4, 5))), ("function", "g", None),
+        ("function", "B.g", ("B.g", (11, 12))), ("class", "A.f", ("A.f", (4, 5))), ("class", "A", (None, (2, 8))),
+        ("function", "A", (None, (2, 8))), ("any", "h", ("h", (14, 15))), ("variable", "LIMIT", (None, (1, 1))),
+        ("function", "LIMIT", (None, (1, 1))), ("line", "5", ("A.f", (5, 5))), ("line", "3", (None, (3, 3))),
+        ("line", "12-11", ("B.g", (11, 12))), ("line", "0", None), ("line", "9999", None), ("class", "Nothing", None),
     ],
-)
+)  # fmt: skip
 def test_a_name_means_what_is_called_so_in_its_file(kind, name, expected):
     found = locate(Named("a.py", kind, name), CODE)
     assert (found and (found.function, found.lines)) == expected

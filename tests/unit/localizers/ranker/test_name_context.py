@@ -85,7 +85,10 @@ impl Cart {
 }
 fn taxed(price: i32) -> i32 { price * 2 }
 pub fn pay(cart: &Cart) -> i32 { cart.total() }
-static START: i32 = taxed(3);
+static START: &[i32] = &[
+    1,
+    taxed(3),
+];
 // let price = taxed(4);
 """,
     "java/Cart.java": """\
@@ -184,7 +187,7 @@ GROW | cpp/field.h:2 GROW | | |
 tick | js/tick.js:1 tick | js/tick.js:3 exports | |
 tock | js/tick.js:3 exports.tock | | js/tick.js:1 tick |
 Sizes | go/vars.go:11 Sizes | | |
-rust/src/lib.rs::taxed | rust/src/lib.rs:5 taxed | rust/src/lib.rs:3 Cart.total, rust/src/lib.rs:7 | |
+rust/src/lib.rs::taxed | rust/src/lib.rs:5 taxed | rust/src/lib.rs:3 Cart.total, rust/src/lib.rs:9 | |
 cart_total | c/cart.c:2 cart_total | c/cart.c:3 pay | |
 cart_t | c/cart.h:2 cart_t | c/cart.h:5, c/cart.c:2 cart_total, c/cart.c:3 pay | |
 box | c/cart.c:4 box | c/cart.c:6 open | |
