@@ -93,7 +93,8 @@ class Text:
             if parts and whole in words:
                 found.setdefault(whole, identifier)
             for part in (part for piece in PART.findall(identifier) for part in HUMP.split(piece)):
-                if (key := stem(same_letters(part).lower())) in words and part.lower() not in _STOP and (len(part) > 2 or part == identifier):
+                counts = part.lower() not in _STOP and (len(part) > 2 or part == identifier)
+                if counts and (key := stem(same_letters(part).lower())) in words:
                     found.setdefault(key, part)
         rarest = sorted(found, key=lambda key: (words[key], key))
         told: list[str] = []
