@@ -83,13 +83,6 @@ class Place:
     root: Path
     machine: Machine
 
-    @property
-    def folder(self) -> Path | None:
-        """Where the base checkpoint lies."""
-        from fusesearch.training.architectures import folder_of
-
-        return folder_of(self.params.model.base, self.root)
-
 
 def python(_: Path) -> Iterator[Check]:
     """Python 3.11 to 3.13."""
@@ -141,18 +134,14 @@ def machine(place: Place) -> Iterator[Check]:
 
 
 def weights(place: Place) -> Iterator[Check]:
-    """The base checkpoint."""
-    base, folder = place.params.model.base, place.folder
-    found = bool(folder and any(folder.glob("*.safetensors")))
-    detail = base if found else f"the weights of {base} are not on this machine"
-    yield Check("base checkpoint", found, detail, MADE.get(base, f"download it once: hf download {base}"))
-
-
-def tokenizer(place: Place) -> Iterator[Check]:
-    """Its tokenizer, whose chat template shows the tools where the prompt leaves that to it."""
+    """The base checkpoint, and its tokenizer, whose chat template shows the tools where the prompt leaves that to it."""
     from fusesearch.core.storage import read_json
+    from fusesearch.training.architectures import folder_of
 
-    base, folder = place.params.model.base, place.folder
+    base = place.params.model.base
+    folder, hint = folder_of(base, place.root), MADE.get(base, f"download it once: hf download {base}")
+    found = bool(folder and any(folder.glob("*.safetensors")))
+    yield Check("base checkpoint", found, base if found else f"the weights of {base} are not on this machine", hint)
     lacking = ""
     if folder is None or not any((folder / name).is_file() for name in ("tokenizer.json", "vocab.json")):
         lacking = "no tokenizer on this machine"
@@ -162,7 +151,6 @@ def tokenizer(place: Place) -> Iterator[Check]:
         template = template or str((read_json(settings) if settings.is_file() else {}).get("chat_template") or "")
         if not template or (place.params.agent.prompt == "full" and "tools" not in template):
             lacking = f"its {'chat template shows no tools' if template else 'tokenizer has no chat template'}"
-    hint = MADE.get(base, f"download it once: hf download {base}")
     yield Check("tokenizer", not lacking, f"{base}: {lacking}" if lacking else base, hint)
 
 
@@ -178,14 +166,6 @@ def vllm(place: Place) -> Iterator[Check]:
         yield Check("vllm", True, str(vllm_python()))
     except ConfigError as error:
         yield Check("vllm", False, "not installed", str(error))
-
-
-def verl(place: Place) -> Iterator[Check]:
-    """What GRPO by veRL needs beside GPUs."""
-    if place.params.grpo.engine == "verl":
-        from fusesearch.cli.needs import verl_pieces
-
-        yield from verl_pieces(place.params, place.root)
 
 
 def teacher(place: Place) -> Iterator[Check]:
@@ -213,7 +193,7 @@ def github(place: Place) -> Iterator[Check]:
 
 INSTALLED: tuple[Callable[[Path], Iterator[Check]], ...] = (python, programs, extras, hardware)
 """Checks of the installation; disk space is that at the folder."""
-PROFILE: tuple[Callable[[Place], Iterator[Check]], ...] = (machine, weights, tokenizer, vllm, verl, teacher, github)
+PROFILE: tuple[Callable[[Place], Iterator[Check]], ...] = (machine, weights, vllm, teacher, github)
 """Checks of what a profile needs."""
 
 

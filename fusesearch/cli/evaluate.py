@@ -79,12 +79,12 @@ def evaluate(
     from fusesearch.core.caches import Caches
     from fusesearch.evaluation.running import opened
 
-    given = {"localizer": localizer, "instances": instances, "model": model, "base_url": base_url, **own}
-    options = {name: value for name, value in own.items() if value}
-    wanted = _from_file(grid, given, runs, concurrency) if grid else _from_options(
-        localizer or [], instances, {"repos": repos, "max_instances": max_instances}, model, base_url,
-        {"runs": runs, "concurrency": concurrency, "agent": {"options": options} if options else None},
-    )  # fmt: skip
+    given = {
+        "localizer": localizer, "instances": instances, "repos": repos, "max_instances": max_instances,
+        "model": model, "base_url": base_url,
+    }  # fmt: skip
+    changes = {name: value for name, value in (("runs", runs), ("concurrency", concurrency)) if value is not None}
+    wanted = _from_file(grid, {**given, **own}, changes) if grid else _from_options(given, own, changes)
     caches = Caches(cache) if cache else Caches()
     with (
         _bar() as bar,
@@ -112,38 +112,33 @@ def _serve(checkpoint: Path, compute: Compute, out: Path, dtype: str) -> Abstrac
     return served(checkpoint, compute, out, dtype)
 
 
-def _from_file(path: Path, given: dict[str, Any], runs: int | None, concurrency: int | None) -> Grid:
+def _from_file(path: Path, given: dict[str, Any], changes: dict[str, Any]) -> Grid:
     from fusesearch.evaluation.grid import load_grid
 
     if also := next((name for name, value in given.items() if value), None):
         raise usage_error("the grid file sets this: leave the option out", f"--{also.replace('_', '-')}")
-    changes = {name: value for name, value in (("runs", runs), ("concurrency", concurrency)) if value is not None}
     return load_grid(path).model_copy(update=changes)
 
 
-def _from_options(
-    localizers: list[str],
-    instances: Path | None,
-    origin: dict[str, Any],
-    model: str | None,
-    base_url: str | None,
-    more: dict[str, Any],
-) -> Grid:
+def _from_options(given: dict[str, Any], own: dict[str, Any], changes: dict[str, Any]) -> Grid:
     import os
 
     from fusesearch.core.config import parse_section
     from fusesearch.evaluation.grid import Grid
 
+    localizers, instances, repos, max_instances, model, base_url = given.values()
     if not localizers or instances is None:
         raise usage_error("name a grid file, or at least --localizer and --instances", "--localizer")
     if (model is None) != (base_url is None):
         raise usage_error("--model and --base-url belong together", "--model")
-    benchmark = {"name": flat_name(instances.stem), "instances": instances, **origin}
+    benchmark = {"name": flat_name(instances.stem), "instances": instances, "repos": repos, "max_instances": max_instances}
     key = {"api_key_env": "OPENAI_API_KEY"} if "OPENAI_API_KEY" in os.environ else {}
     name = re.sub(r"[^\w.+-]", "_", (model or "").rpartition("/")[2], flags=re.ASCII).lstrip("_.+-")[:100] or "model"
     models = [{"name": name, "model": model, "base_url": base_url, **key}] if model else []
-    data = {"localizers": localizers, "models": models, "benchmarks": [benchmark]}
-    return parse_section(Grid, data | {name: value for name, value in more.items() if value is not None}, "options")
+    agent = {"agent": {"options": options}} if (options := {name: value for name, value in own.items() if value}) else {}
+    return parse_section(
+        Grid, {"localizers": localizers, "models": models, "benchmarks": [benchmark], **changes, **agent}, "options"
+    )
 
 
 @contextmanager

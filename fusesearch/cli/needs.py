@@ -38,15 +38,17 @@ VERL_DEFAULTS = {"trainer.nnodes": 1, "trainer.n_gpus_per_node": 8, VERL_TOKENS:
 
 
 def gpu_checks(params: Params, machine: Machine, root: Path) -> Iterator[Check]:
-    """GPUs that a profile needs, their memory, and the hours of training."""
+    """GPUs that a profile needs, their memory, the hours of training, and veRL where it trains."""
     from fusesearch.training.serving import server_options
 
+    ranks, verl = params.compute.ranks, params.grpo.engine == "verl"
+    if verl:
+        yield from verl_pieces(params, root)
     try:
         model = Architecture.of(config_of(params.model.base, root))
     except (ConfigError, ArtifactError) as error:
         yield Check("memory", False, "unknown", str(error))
         return
-    ranks, verl = params.compute.ranks, params.grpo.engine == "verl"
     options = server_options(params.compute.options)
     vllm = params.grpo.rollouts == "vllm" and not verl
     serve = params.compute.serve * options.tensor_parallel_size if vllm else 0

@@ -11,7 +11,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from fusesearch.cli import checks
-from fusesearch.cli.checks import PROFILE, Machine, Place, python, teacher, tokenizer, vllm
+from fusesearch.cli.checks import PROFILE, Machine, Place, python, teacher, vllm, weights
 from fusesearch.cli.profiles import load_profile, names
 from fusesearch.core.config import parse_params
 from fusesearch.core.errors import InfrastructureError
@@ -107,7 +107,7 @@ def test_a_full_disk_and_one_core_are_missing(checkout, monkeypatch):
 def test_a_chat_template_has_to_show_the_tools_that_the_prompt_leaves_to_it(checkout, prompt, files, detail):
     base(checkout, **files)
     params = parse_params({"agent": {"prompt": prompt}, "model": {"base": "no/base"}})
-    (check,) = tokenizer(Place(params, checkout, NOTHING))
+    _, check = weights(Place(params, checkout, NOTHING))
     assert check.ok == (not detail)
     assert check.detail == (f"no/base: {detail}" if detail else "no/base")
 
