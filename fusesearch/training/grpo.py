@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -52,7 +52,6 @@ from fusesearch.training.trainer import (
 from fusesearch.training.validation import Validator, reserve
 
 Snapshot = Callable[[Instance], Repository]
-Tasks = Mapping[str, Instance]
 Publish = Callable[[Any, int], dict[str, float]]
 """Brings the weights of a model after a step to what samples. Returns figures, in seconds."""
 BatchOf = Callable[[Episodes, list[str], Any], Batch]

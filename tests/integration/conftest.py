@@ -70,31 +70,13 @@ def base(made_once):
 @pytest.fixture(scope="session")
 def params(base):
     """Params for training it in seconds."""
-    return parse_params(
-        {
-            "tools": {"grep_lines": 3, "read_lines": 5, "output_chars": 300},
-            "agent": {"prompt": "nano", "max_turns": 2, "max_new_tokens": 12, "max_context_tokens": 400},
-            "model": {"base": str(base)},
-            "sft": {
-                "epochs": 3,
-                "batch_size": 2,
-                "micro_batch": 2,
-                "learning_rate": 1e-2,
-                "max_length": 512,
-                "optimizer": "muon",
-                "save_steps": 4,
-            },
-            "grpo": {
-                "steps": 2,
-                "prompts_per_step": 2,
-                "group": 2,
-                "micro_batch": 2,
-                "learning_rate": 1e-3,
-                "kl": 0.01,
-                "save_steps": 1,
-            },
-        }
-    )
+    sft = {"epochs": 3, "batch_size": 2, "micro_batch": 2, "learning_rate": 1e-2, "max_length": 512, "save_steps": 4}
+    grpo = {"steps": 2, "prompts_per_step": 2, "group": 2, "micro_batch": 2, "learning_rate": 1e-3, "kl": 0.01, "save_steps": 1}
+    return parse_params({
+        "tools": {"grep_lines": 3, "read_lines": 5, "output_chars": 300},
+        "agent": {"prompt": "nano", "max_turns": 2, "max_new_tokens": 12, "max_context_tokens": 400},
+        "model": {"base": str(base)}, "sft": sft | {"optimizer": "muon"}, "grpo": grpo,
+    })  # fmt: skip
 
 
 @pytest.fixture(scope="session")

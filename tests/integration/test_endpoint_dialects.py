@@ -46,13 +46,7 @@ async def test_a_conversation_that_does_not_fit_is_a_limit_of_the_model(chat_ser
 
 @pytest.mark.parametrize(
     ("status", "message"),
-    [
-        (400, "no"),
-        (400, "Invalid token in header"),
-        (429, "Too many tokens per minute"),
-        (401, "token expired"),
-        (500, "overloaded"),
-    ],
+    [(400, "no"), (400, "Invalid token in header"), (429, "Too many tokens per minute"), (401, "token expired"), (500, "busy")],
 )
 async def test_other_refusals_are_failures(chat_server, status, message):
     with pytest.raises(ModelUnavailable, match=f"HTTP {status}"):
@@ -64,28 +58,16 @@ def refuses(test, message, **error):
 
 
 PARAMS = [
-    (
-        refuses(lambda sent: "max_tokens" in sent, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
-        {"max_completion_tokens": 8192, "temperature": 0.5, "seed": 3},
-        ["max_completion_tokens for max_tokens"],
-    ),
-    (
-        refuses(lambda sent: sent.get("temperature", 1) != 1, "Only the default (1) value is supported.", param="temperature"),
-        {"top_p": 0.9, "max_tokens": 8192},
-        ["without temperature"],
-    ),
-    (
-        refuses(lambda sent: {"temperature", "top_p"} <= set(sent), "`temperature` and `top_p` cannot both be specified"),
-        {"temperature": 0.5},
-        ["without top_p"],
-    ),
+    (refuses(lambda sent: "max_tokens" in sent, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
+        {"max_completion_tokens": 8192, "temperature": 0.5, "seed": 3}, ["max_completion_tokens for max_tokens"]),
+    (refuses(lambda sent: sent.get("temperature", 1) != 1, "Only the default (1) value is supported.", param="temperature"),
+        {"top_p": 0.9, "max_tokens": 8192}, ["without temperature"]),
+    (refuses(lambda sent: {"temperature", "top_p"} <= set(sent), "`temperature` and `top_p` cannot both be specified"),
+        {"temperature": 0.5}, ["without top_p"]),
     (refuses(lambda sent: "seed" in sent, "Unknown name seed"), {"temperature": 0.5, "top_p": 0.9}, ["without seed"]),
-    (
-        refuses(lambda sent: sent["max_tokens"] > 4096, "max_tokens: 8192 > 4096, the most that this model writes"),
-        {"max_tokens": 4096},
-        ["at most 4096 tokens a message"],
-    ),
-]
+    (refuses(lambda sent: sent["max_tokens"] > 4096, "max_tokens: 8192 > 4096, the most that this model writes"),
+        {"max_tokens": 4096}, ["at most 4096 tokens a message"]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("reply", "sent", "changes"), PARAMS)
@@ -197,11 +179,8 @@ async def test_a_server_that_only_streams_is_read_from_its_stream(chat_server, a
         {"tool_calls": [{"index": 0, "function": {"arguments": ': "x"}'}}]},
     ]
     events = [chunk(delta) for delta in chunks] + [chunk({}, "tool_calls")]
-    stream = (
-        200,
-        {"Content-Type": "text/event-stream"},
-        "".join(f"data: {json.dumps(row)}\n\n" for row in events) + "data: [DONE]\n\n",
-    )
+    text = "".join(f"data: {json.dumps(row)}\n\n" for row in events)
+    stream = (200, {"Content-Type": "text/event-stream"}, f"{text}data: [DONE]\n\n")
     refused = refusal(400, "This model only supports stream mode, please enable the stream parameter.")
     reply = await ask(chat_server(lambda sent: stream if sent.get("stream") or not asked else refused))
     assert (reply.text, reply.calls) == ("look here", [ToolCall(id="c1", name="grep", arguments={"pattern": "x"})])
@@ -288,12 +267,10 @@ async def test_the_text_of_a_message(chat_server, message, text):
 
 async def test_calls_as_servers_garble_them(chat_server):
     calls = [
-        call("a", "functions.grep"),
-        call("a", "grep<|channel|>commentary"),
-        call("", arguments='{"pattern": "x"} {"pattern": "y"}'),
-        call("d", arguments='{"pattern": "x"}{'),
+        call("a", "functions.grep"), call("a", "grep<|channel|>commentary"),
+        call("", arguments='{"pattern": "x"} {"pattern": "y"}'), call("d", arguments='{"pattern": "x"}{'),
         {"id": "e", "type": "function", "function": {"name": "grep", "arguments": {"pattern": "z"}}},
-    ]
+    ]  # fmt: skip
     before = Message(role="assistant", content="", tool_calls=[ToolCall(id="e", name="glob")])
     reply = await ask(chat_server(ok(None, tool_calls=calls)), [*CHAT, before])
     assert [(row.id, row.name, row.arguments.get("pattern")) for row in reply.calls] == [
@@ -334,14 +311,11 @@ async def test_an_error_in_a_reply_of_status_200_is_an_error(chat_server, error,
 @pytest.mark.parametrize(
     ("body", "read"),
     [
-        ({"error": {"message": "a\nb", "code": "c", "param": "p"}}, ("a b", "c", "p")),
-        ([{"error": {"message": "a", "code": 400}}], ("a", "400", "")),
-        ({"detail": "a"}, ("a", "", "")),
-        ({"object": "error", "message": "a"}, ("a", "", "")),
-        ("text", ("text", "", "")),
-        (None, ("None", "", "")),
+        ({"error": {"message": "a\nb", "code": "c", "param": "p"}}, ("a b", "c", "p")), ({"detail": "a"}, ("a", "", "")),
+        ([{"error": {"message": "a", "code": 400}}], ("a", "400", "")), ("text", ("text", "", "")),
+        ({"object": "error", "message": "a"}, ("a", "", "")), (None, ("None", "", "")),
     ],
-)
+)  # fmt: skip
 def test_bodies_of_errors(body, read):
     found = refusal_in(body, 400)
     assert (found.message, found.code, found.param) == read
@@ -361,10 +335,10 @@ async def searched(tmp_path, endpoint):
 @pytest.mark.parametrize(
     ("finish", "content", "stop"),
     [
-        ("length", "I think the", "length"),
+        ("length", "I think", "length"),
         ("content_filter", None, "filter"),
         ("length", ANSWER, "answer"),
-        ("stop", "hm", "no_answer"),
+        ("stop", "", "no_answer"),
     ],
 )
 async def test_a_cut_message_is_a_stop_of_its_own(chat_server, tmp_path, finish, content, stop):

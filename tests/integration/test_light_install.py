@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fusesearch.cli.extras import NEEDS, PARTS, what_to_install
+from fusesearch.cli.extras import DISTRIBUTIONS, NEEDS, PARTS, what_to_install
 from fusesearch.core.installation import how_to_install
 from tests.fakes.commands import app
 from tests.fakes.git import committed
@@ -22,13 +22,7 @@ from tests.integration.installed import BLOCKED
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 ISSUE = "perimeter(3) returns 9 but should be 12"
-MODULE_OF = {
-    "scikit-learn": "sklearn",
-    "sentence-transformers": "sentence_transformers",
-    "vl-convert-python": "vl_convert",
-    "more-itertools": "more_itertools",
-    "pygithub": "github",
-}
+MODULE_OF = {name.lower(): module for module, name in DISTRIBUTIONS.items()} | {"more-itertools": "more_itertools"}
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Parts of a stage's work: together they make what one process makes, and the stage itself makes a lost one."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,6 @@ from tasks.synthesize import synthesize_candidates
 from tests.fakes.git import committed, git
 from tests.fakes.timeless import timeless
 
-ROOT = Path(__file__).parents[2]
 PARAMS = parse_params(
     {
         "agent": {"prompt": "nano", "max_turns": 4},

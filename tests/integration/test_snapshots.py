@@ -1,10 +1,8 @@
 """Snapshots of real git repositories."""
 
-import multiprocessing
 import os
 import shutil
 import time
-from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -125,19 +123,6 @@ def test_a_file_with_all_links_taken_goes_on_in_a_copy(store, work, monkeypatch)
     assert (folder / "a.py").read_text() == "one\n"
     assert (folder / "a.py").stat().st_mode & 0o777 == 0o444
     assert (store.repository(work, "HEAD").root / "pkg" / "b.py").stat().st_nlink == 2
-
-
-def folder_of(cache_dir, work, commit):
-    return str(SnapshotStore(cache_dir).repository(work, commit).root)
-
-
-def test_many_processes_make_the_same_snapshot(work, tmp_path):
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(4, mp_context=context) as pool:
-        jobs = [pool.submit(folder_of, tmp_path / "cache", work, commit) for commit in ("HEAD", "HEAD~1") * 6]
-        folders = {job.result() for job in jobs}
-    assert len(folders) == 2
-    assert os.listdir(tmp_path / "cache" / "tmp") == []
 
 
 def test_a_process_killed_in_the_middle_leaves_no_half_snapshot(store, work, monkeypatch):

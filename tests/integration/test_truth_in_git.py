@@ -120,12 +120,6 @@ def test_unknown_repositories_and_commits_are_named(repository, tmp_path):
             truth_in_git(where, base, patch)
 
 
-def test_git_variables_of_the_caller_lead_nowhere_else(repository, tmp_path, monkeypatch):
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
-    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", os.devnull)
-    assert truth_in_git(repository, "HEAD", PATCH).files == ["mod.py"]
-
-
 def test_blobs_read_only_files_and_what_a_whole_repository_does_not_list_is_no_damage(repository):
     git(repository, "update-index", "--add", "--cacheinfo", f"160000,{'a' * 40},sub")
     git(repository, "commit", "-qm", "submodule")

@@ -37,8 +37,8 @@ SAID = {
     "line": "line {what} is named",
     "literal": "has the literal `{what}`",
     "message": "has a message with “{what}”",
-    "words": "shares the words {what} with the issue",
-    "folder": "its path shares {what} with the issue",
+    "words": "in common with the issue: {what}",
+    "folder": "its path has, in common with the issue: {what}",
 }
 """What is said by kind."""
 _IN_CODE = ("defines", "callee", "name")
@@ -93,7 +93,8 @@ class Text:
             if parts and whole in words:
                 found.setdefault(whole, identifier)
             for part in (part for piece in PART.findall(identifier) for part in HUMP.split(piece)):
-                if (key := stem(same_letters(part).lower())) in words and part.lower() not in _STOP and len(part) > 1:
+                counts = part.lower() not in _STOP and (len(part) > 2 or part == identifier)
+                if counts and (key := stem(same_letters(part).lower())) in words:
                     found.setdefault(key, part)
         rarest = sorted(found, key=lambda key: (words[key], key))
         told: list[str] = []

@@ -1,17 +1,10 @@
 import pytest
-from hypothesis import strategies as st
 
 from fusesearch.core.errors import ToolError
 from fusesearch.search.glob import Glob
 from fusesearch.search.grep import Grep
 from fusesearch.search.read_file import ReadFile
 from fusesearch.search.tools import parse_call, schemas
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=5,
-)
 
 
 def test_schemas_name_the_three_tools_and_their_arguments():

@@ -11,7 +11,6 @@ from fusesearch.training.selection import REASONS, drop_table, kept, plane, sele
 TRUTH = Truth(files=["a.py"], functions=["a.py::f"], lines={"a.py": [(1, 2)]})
 RIGHT = Answer(modify=[Location(path="a.py", function="f")])
 WRONG = Answer(modify=[Location(path="b.py", function="f")])
-RULES = Select(min_f1=0.5, min_efficiency=0.5)
 
 
 def candidate(instance="i", answer=RIGHT, gain=1.0, text="look", error=None):

@@ -40,7 +40,7 @@ def issues(index: Index) -> Iterator[str]:
 def untrue(reason: str, path: str, text: str, issue: str) -> bool:
     named = [first or second for first, second in WORD.findall(reason)]
     flat, title = " ".join(text.split()), re.sub(r"[\W_]+", "", issue.split("\n")[0]).lower()
-    if match := re.fullmatch("shares the words (.*) with the issue", reason):
+    if match := re.fullmatch("in common with the issue: (.*)", reason):
         words = match[1].split(", ")
         return not all(re.search(re.escape(word), text) and word.lower() not in STOPWORDS | SHORT_WORDS for word in words)
     if reason.startswith("its name is "):
@@ -86,4 +86,4 @@ def test_every_reason_of_hundreds_of_answers_is_true_and_no_place_without_one_st
 def test_a_reason_is_quoted_as_the_file_has_it_or_left_out(reason: Reason, said: list[str]):
     text = Text("a.py", "namespace std {} std::a def save(): raise Closed('Cannot save', 'this is not: open')\n")
     assert text.said([reason], {}) == said
-    assert text.said([reason], {"closed": 1, "with": 1, "clos": 1}) == [*said, "shares the words Closed with the issue"]
+    assert text.said([reason], {"closed": 1, "with": 1, "clos": 1}) == [*said, "in common with the issue: Closed"]
