@@ -42,7 +42,8 @@ class Language:
     words that a broken source is read to call a function; unless they are ``reserved``, they are names where nothing is broken.
     ``indented``: indentation can end a block, and the tree has all up to the next word in it. ``instead`` is another row that
     may read what this one cannot. ``opened`` are calls of macros with definitions inside. Of the text, :mod:`.recovery` needs
-    what a file begins with (``start``), and whether single ``quotes`` are around texts and comments come after ``hashes``.
+    what a file begins with (``start``), whether single ``quotes`` are around texts and comments come after ``hashes``, and the
+    word that ``ends`` a block (empty: a brace).
     """
 
     title: str

@@ -294,15 +294,13 @@ def _by_lines(code: bytes, _: bytes, start: int, end: int) -> Iterator[tuple[int
 def _largest_block(code: bytes, start: int, end: int) -> tuple[int, int]:
     """The inside of the largest block in braces, empty at ``start`` if there is none that is closed."""
     opened: list[int] = []
-    best = start, start
+    blocks = [(start, start)]
     for mark in re.compile(rb"[{}]").finditer(code, start, end):
         if mark[0] == b"{":
             opened.append(mark.end())
-        elif opened and mark.start() - opened[-1] >= best[1] - best[0]:
-            best = opened.pop(), mark.start()
         elif opened:
-            opened.pop()
-    return best
+            blocks.append((opened.pop(), mark.start()))
+    return max(reversed(blocks), key=lambda block: block[1] - block[0])
 
 
 def _block_by_lines(code: bytes, start: int, end: int) -> tuple[int, int]:

@@ -72,8 +72,11 @@ def recovered(data: bytes, language: str) -> tuple[list[FunctionSpan], list[tupl
         if len(again.spans) >= len(found.spans):
             found.spans, found.unread = again.spans, again.unread + [(line, line) for line in repairs[0][1]]
     spans, kept = found.spans, found.code.split(b"\n")
-    others = [readings(data, language, branch)[0] for branch in range(1, BRANCHES)] if b"#" in data else []
-    for other in dict.fromkeys(one for one in others if one != sources[0]):
+    other = sources[0]
+    for branch in range(1, BRANCHES if b"#" in data else 1):
+        last, other = other, readings(data, language, branch)[0]
+        if other == last:
+            break
         for span in spans_in_tree(_parser(language).parse(other), language):
             met = [one for one in spans if span.start <= one.end and one.start <= span.end]
             if not met and not kept[span.start - 1].strip():
