@@ -5,6 +5,7 @@ from typing import Any
 
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.models.chat import encode, prompt_ids, training_ids
+from fusesearch.agents.parsing import format_calls
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Tokens
 
@@ -14,6 +15,22 @@ FORMS = {
     "thinking on one line": "<think>perhaps</think>",
 }
 """Openings of messages that a model may write, by what they are called."""
+CALLS = format_calls([("grep", {"pattern": "def área"}), ("read_file", {"path": "/repo/a.py", "end_line": 3})])
+MESSAGES = [
+    Message(role="system", content="Find code."),
+    Message(role="user", content="area() is wrong"),
+    Message(role="assistant", content=f"Two at once.\n{CALLS}"),
+    Message(role="tool", content="/repo/a.py:1:def área():", tool_call_id="1"),
+    Message(role="tool", content="1\tdef área():\n2\t    return 1", tool_call_id="2"),
+    Message(role="assistant", content=format_calls([("glob", {"pattern": "**/*.py"})])),
+    Message(role="tool", content="/repo/a.py", tool_call_id="3"),
+    Message(role="assistant", content="## Locations to Modify\n- /repo/a.py::área"),
+]
+
+
+def thinking(opening: str) -> list[Message]:
+    """``MESSAGES`` in which the assistant's begin with ``opening``."""
+    return [row.model_copy(update={"content": opening + row.content}) if row.role == "assistant" else row for row in MESSAGES]
 
 
 def replayed(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> int:

@@ -6,10 +6,9 @@ import pytest
 
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.models.chat import prompt_ids
-from fusesearch.agents.parsing import format_calls
 from fusesearch.core.errors import ArtifactError, DataError
 from fusesearch.training.nano import student
-from tests.fakes.replayed import replayed
+from tests.fakes.replayed import MESSAGES, replayed, thinking
 
 TOOLS = [
     {"type": "function", "function": {"name": "grep", "description": "", "parameters": {"type": "object", "properties": {}}}}
@@ -36,15 +35,6 @@ def test_a_template_that_leaves_the_tools_out_is_refused(tokenizer):
 
 
 ROOT = Path(__file__).parents[2]
-CALLS = format_calls([("grep", {"pattern": "def a"}), ("glob", {"pattern": "*.py"})])
-MESSAGES = [
-    Message(role="system", content="Find code."),
-    Message(role="user", content="a() fails"),
-    Message(role="assistant", content=CALLS),
-    Message(role="tool", content="/repo/a.py:1:def a(", tool_call_id="1"),
-    Message(role="tool", content="/repo/a.py", tool_call_id="2"),
-    Message(role="assistant", content="## Locations to Modify\n- /repo/a.py::a"),
-]
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +54,7 @@ def test_a_template_that_rewrites_earlier_messages_is_refused(nano, monkeypatch)
 
 
 def test_a_template_that_drops_earlier_thinking_changes_no_tokens(nano, monkeypatch):
-    said = [
-        row.model_copy(update={"content": f"<think>so</think>{row.content}"}) if row.role == "assistant" else row
-        for row in MESSAGES
-    ]
+    said = thinking("<think>so</think>")
     kept = replayed(nano, said, [])
     shorter = nano.chat_template.replace("message.content + '<|im_end|>'", "message.content.split('</think>')[-1] + '<|im_end|>'")
     assert shorter != nano.chat_template

