@@ -78,17 +78,6 @@ def test_what_git_writes_is_read_exactly(repository):
         assert (found.lines["mod.py"], found.lines["latin.py"]) == ([(3, 3)], [(4, 4)]), command
 
 
-def test_a_bare_clone_and_its_git_folder_give_the_same(repository, tmp_path):
-    base = git(repository, "rev-parse", "HEAD")
-    change(repository)
-    patch = diff(repository, "--", "mod.py", "gone.py")
-    git(tmp_path, "clone", "-q", "--bare", str(repository), str(tmp_path / "bare dir.git"))
-    places = [repository, repository / ".git", tmp_path / "bare dir.git"]
-    found = [truth_in_git(place, base, patch) for place in places]
-    assert found == [found[0]] * 3
-    assert found[0].functions == ["gone.py::A.f", "gone.py::g", "mod.py::A.f"]
-
-
 def test_links_count_as_files_and_submodules_do_not(repository):
     (repository / "link.py").symlink_to("mod.py")
     git(repository, "update-index", "--add", "--cacheinfo", f"160000,{git(repository, 'rev-parse', 'HEAD')},sub")

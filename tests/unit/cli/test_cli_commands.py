@@ -53,19 +53,17 @@ TRUTH = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "given"), [("repo", ""), ("bare", "-")])
-def test_truth_of_a_patch(run, request, kind, given, head, patch):
-    stdin = patch.read_text() if given else None
-    result = run("truth", "--repo", request.getfixturevalue(kind), "--base", head, "--patch", given or patch, stdin=stdin)
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout) == TRUTH
+def test_truth_of_a_patch_in_a_work_tree_its_git_folder_and_a_bare_clone(run, repo, bare, head, patch):
+    for place, given, stdin in ((repo, patch, None), (repo / ".git", patch, None), (bare, "-", patch.read_text())):
+        result = run("truth", "--repo", place, "--base", head, "--patch", given, stdin=stdin)
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout) == TRUTH
 
 
 def test_truth_names_what_is_wrong(run, repo, head, patch, tmp_path):
     missing = run("truth", "--repo", repo, "--base", head, "--patch", tmp_path / "none.diff")
     assert failed(missing).endswith(f"cannot read the patch {tmp_path}/none.diff: No such file or directory")
     failed(run("truth", "--repo", repo, "--base", "0" * 40, "--patch", patch))
-    failed(run("truth", "--repo", tmp_path / "nowhere", "--base", head, "--patch", patch))
     other = patch.read_text().replace("3 * side", "5 * side")
     assert "shapes.py" in failed(run("truth", "--repo", repo, "--base", head, "--patch", "-", stdin=other))
 

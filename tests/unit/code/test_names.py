@@ -53,7 +53,7 @@ def test_a_name_means_what_is_called_so_in_its_file(kind, name, expected):
     ("name", "expected"),
     [
         ("src/pkg/core.py", "src/pkg/core.py"), ("/repo/src/pkg/core.py", "src/pkg/core.py"), ("./setup.py", "setup.py"),
-        ("base.py", "src/pkg/base.py"), ("core.py", None), ("checkout/src/pkg/base.py", "src/pkg/base.py"),
+        ("base.py", "src/pkg/base.py"), ("core.py", None), ("/home/me/src/pkg/base.py", "src/pkg/base.py"),
         ("/etc/passwd", None), ("other/setup.py", None), ("../src/pkg/base.py", None), ("", None), ("/", None),
     ],
 )  # fmt: skip
