@@ -147,9 +147,8 @@ def _bar() -> Iterator[Callable[..., Progress]]:
     from rich import progress
     from rich.console import Console
 
-    columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.MofNCompleteColumn())
-    times = (progress.TimeElapsedColumn(), progress.TimeRemainingColumn())
-    with progress.Progress(*columns, *times, console=Console(stderr=True), disable=not sys.stderr.isatty()) as shown:
+    columns = (*progress.Progress.get_default_columns(), progress.MofNCompleteColumn())
+    with progress.Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as shown:
         task = shown.add_task("starting", total=None)
 
         def of(name: str, before: int = 0, total: int = 0) -> Progress:

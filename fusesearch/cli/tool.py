@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 import typer
 
 from fusesearch.cli.output import print_json, usage_error
 
 
-class ToolName(StrEnum):
-    """The tools of ``fusesearch.search.tools``, which only a call imports."""
-
-    grep = "grep"
-    glob = "glob"
-    read_file = "read_file"
-
-
 def tool(
-    name: Annotated[ToolName, typer.Argument(help="Tool to call.", show_choices=True)],
+    name: Annotated[Literal["grep", "glob", "read_file"], typer.Argument(help="Tool to call.")],
     repo: Annotated[Path, typer.Option(help="Directory to search; nothing outside it is read.", metavar="DIR")],
     args: Annotated[str, typer.Option(help="Arguments of the call, a JSON object.", metavar="JSON")],
 ) -> None:
@@ -37,7 +28,13 @@ def tool(
     fusesearch tool read_file --repo . --args '{"path": "/repo/setup.py", "start_line": 1, "end_line": 20}'
     ```
     """
-    arguments = _arguments(args)
+    example = """for example '{"pattern": "TODO"}'"""
+    try:
+        arguments = json.loads(args)
+    except (ValueError, RecursionError) as error:
+        raise usage_error(f"not valid JSON ({error}); {example}", "--args") from None
+    if not isinstance(arguments, dict):
+        raise usage_error(f"must be a JSON object, not {type(arguments).__name__}; {example}", "--args")
     import asyncio
 
     from fusesearch.core.config import Tools
@@ -45,16 +42,5 @@ def tool(
     from fusesearch.search.tools import Toolbox
 
     toolbox = Toolbox(Repository(repo), Tools())
-    result = asyncio.run(toolbox.call(name.value, arguments))
+    result = asyncio.run(toolbox.call(name, arguments))
     print_json({"output": result.output, "entities": result.entities, "error": result.error})
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    example = """for example '{"pattern": "TODO"}'"""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise usage_error(f"not valid JSON ({error}); {example}", "--args") from None
-    if not isinstance(value, dict):
-        raise usage_error(f"must be a JSON object, not {type(value).__name__}; {example}", "--args")
-    return value

@@ -43,16 +43,10 @@ def view(
     from fusesearch.reporting.episodes.page import page_of
     from fusesearch.reporting.episodes.rendering import render
 
-    page = out or _beside(trajectory, instance, run)
+    chosen = [re.sub(r"[^\w.-]+", "_", instance)[:100]] if instance else []
+    page = out or trajectory.with_name(".".join([trajectory.stem, *chosen, *[str(run)] * (run > 1), "html"]))
     episode = read_episode(trajectory, instance, run)
     save_text(page, render(page_of(episode, read_truth(truth, episode.instance_id) if truth else None)))
     typer.echo(page)
     if open_page and not webbrowser.open(page.resolve().as_uri()):
         typer.echo("fusesearch: no browser could be started; open the page yourself", err=True)
-
-
-def _beside(trajectory: Path, instance: str | None, run: int) -> Path:
-    """``t.html`` for ``t.json``; the name includes the instance, and the run if it is not the first."""
-    chosen = [re.sub(r"[^\w.-]+", "_", instance)[:100]] if instance else []
-    parts = [trajectory.stem, *chosen, *([str(run)] if run > 1 else []), "html"]
-    return trajectory.with_name(".".join(parts))

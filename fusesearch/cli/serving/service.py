@@ -99,10 +99,8 @@ class Service:
         on. A question, a phrase or one word is a search: the best places, without a confidence.
         """
         with _one_line():
-            repository, progress = (
-                within(self._repository(), path, lang, since, no_tests),
-                Progress(patience=PATIENCE, text=issue),
-            )
+            repository = within(self._repository(), path, lang, since, no_tests)
+            progress = Progress(patience=PATIENCE, text=issue)
             found = await _telling(context, progress, ranked, issue, repository, top, progress)
         return self._result(found.as_text(), found.as_json())
 
@@ -133,10 +131,8 @@ class Service:
         with impact: its callers, theirs and so on, and the tests to run.
         """
         with _one_line():
-            repository, progress = (
-                within(self._repository(), path, lang, since, no_tests),
-                Progress(patience=PATIENCE, text=issue),
-            )
+            repository = within(self._repository(), path, lang, since, no_tests)
+            progress = Progress(patience=PATIENCE, text=issue)
             wanted = (issue, repository, tokens or TOKENS, None, progress, bool(impact))
             found = await _telling(context, progress, context_of, *wanted)
         texts = [context_text(found, repository), *progress.notes()]
