@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,14 +12,6 @@ from fusesearch.cli.output import save_text
 
 if TYPE_CHECKING:
     from fusesearch.evaluation.results import CellResult, Results
-
-
-class Format(StrEnum):
-    """Format of the tables."""
-
-    terminal = "terminal"
-    markdown = "markdown"
-    html = "html"
 
 
 def compare(
@@ -33,7 +24,9 @@ def compare(
             metavar="NAME",
         ),
     ] = "fusesearch",
-    format_: Annotated[Format, typer.Option("--format", help="Format of the tables.")] = Format.terminal,
+    format_: Annotated[
+        Literal["terminal", "markdown", "html"], typer.Option("--format", help="Format of the tables.")
+    ] = "terminal",
     out: Annotated[
         Path | None,
         typer.Option(help="File to write to; with html by default DIR/compare-PROTOCOL.html.", metavar="PATH"),
@@ -67,14 +60,14 @@ def compare(
     results = read_results(folders)
     cells, chosen = judged(results.cells, rubric) if rubric else (results.cells, protocol_named(protocol))
     comparisons = [compare_cells(rows, chosen, reference=reference, against=against) for rows in _by_benchmark(cells)]
-    sections = [section for row in comparisons for section in sections_of(row, figures=format_ is Format.html)]
-    if format_ is Format.terminal and out is None:
+    sections = [section for row in comparisons for section in sections_of(row, figures=format_ == "html")]
+    if format_ == "terminal" and out is None:
         show([*sections, Section("", text=_unfinished(results))])
         return
     page = Page("Localizers compared", sections, _unfinished(results), _footer(results.cells))
-    if format_ is Format.html:
+    if format_ == "html":
         out = out or folders[0] / f"compare-{protocol}.html"
-    text = page.render("html" if format_ is Format.html else "md")
+    text = page.render("html" if format_ == "html" else "md")
     if out is None:
         typer.echo(text)
     else:

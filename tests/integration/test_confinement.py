@@ -79,24 +79,13 @@ TEXT = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=5), max_size=5).ma
 PLAIN = st.none() | st.integers() | st.booleans() | st.floats()
 ANY = TEXT | PLAIN | st.lists(TEXT, max_size=2) | st.dictionaries(TEXT, TEXT, max_size=1)
 KEYS = ("pattern", "path", "glob", "output_mode", "context", "start_line", "end_line")
+MODES = st.sampled_from(["content", "count", "files_with_matches"])
+OPTIONAL = {"path": TEXT, "glob": TEXT, "output_mode": MODES, "context": st.integers(-2, 30)}
+PATTERNS, LINES = st.sampled_from(["alpha", ".", "", CANARY[:6], "["]) | TEXT, st.integers(-9, 9) | st.just(10**6)
 WELL_FORMED = st.one_of(
-    st.tuples(
-        st.just("grep"),
-        st.fixed_dictionaries(
-            {"pattern": st.sampled_from(["alpha", ".", "", CANARY[:6], "["]) | TEXT},
-            optional={
-                "path": TEXT,
-                "glob": TEXT,
-                "output_mode": st.sampled_from(["content", "count", "files_with_matches"]),
-                "context": st.integers(-2, 30),
-            },
-        ),
-    ),
+    st.tuples(st.just("grep"), st.fixed_dictionaries({"pattern": PATTERNS}, optional=OPTIONAL)),
     st.tuples(st.just("glob"), st.fixed_dictionaries({"pattern": TEXT}, optional={"path": TEXT})),
-    st.tuples(
-        st.just("read_file"),
-        st.fixed_dictionaries({"path": TEXT}, optional={"start_line": st.integers(-9, 9), "end_line": st.integers(-9, 10**6)}),
-    ),
+    st.tuples(st.just("read_file"), st.fixed_dictionaries({"path": TEXT}, optional={"start_line": LINES, "end_line": LINES})),
 )
 MALFORMED = st.tuples(
     st.sampled_from(["grep", "glob", "read_file", "bash"]) | TEXT, st.dictionaries(st.sampled_from(KEYS) | TEXT, ANY, max_size=4)

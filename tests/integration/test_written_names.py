@@ -87,16 +87,16 @@ def fenced(text, path):
     return [location.function for location in found if location]
 
 
+def located(text, tree):
+    return [one.function for one in read_answer(f"```\n{text}\n```", Namer(tree)).modify]
+
+
 READERS = {
     "fenced": lambda path, name, tree: fenced(f"{path}\nfunction: {name}", path),
     "fenced, one line": lambda path, name, tree: fenced(f"{path}::{name}", path),
     "fenced, marked up": lambda path, name, tree: fenced(f"{path}\n- **function:** `{name}`", path),
-    "locagent": lambda path, name, tree: [
-        one.function for one in read_answer(f"```\n{path}\nfunction: {name}\n```", Namer(tree)).modify
-    ],
-    "locagent, one line": lambda path, name, tree: [
-        one.function for one in read_answer(f"```\n{path}::{name}\n```", Namer(tree)).modify
-    ],
+    "locagent": lambda path, name, tree: located(f"{path}\nfunction: {name}", tree),
+    "locagent, one line": lambda path, name, tree: located(f"{path}::{name}", tree),
     "orcaloca": lambda path, name, tree: [
         _location(suspect, Namer(tree)).function
         for suspect in read_conclusion(json.dumps({"bug_locations": [{"file_path": path, "method_name": name}]}))
