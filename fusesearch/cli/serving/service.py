@@ -76,7 +76,7 @@ class Service:
 
         instructions = (
             f"Finds the code an issue is about, in the folder {self.folder}, which is only read. Give localize the text of an "
-            "issue, and it names the files and functions to modify; context returns what to read for it, or for a name. Paths are "
+            "issue, and it names the files and functions to modify; context returns what to read for it or a name. Paths are "
             "relative to the folder."
         )
         version = installed(DISTRIBUTION) or ""
