@@ -39,7 +39,7 @@ _TOLD_SECONDS = 0.5
 _VIRTUAL = re.compile(rf"(?<![\w/.-]){VIRTUAL_ROOT}(?:/|(?![\w.-]))")
 _EMPTY = BeforeValidator(lambda value: None if value == "" else value)  # some clients send every argument
 
-Issue = Annotated[str, Field(description="the whole text of the issue: what happens, what should, errors; or a phrase, or one name")]
+Issue = Annotated[str, Field(description="the whole text of the issue: what happens, what should, errors; or a phrase, a name")]
 Top = Annotated[
     Annotated[int, Field(ge=1, le=100)] | None, _EMPTY, Field(description="so many files, however likely; 5 by default")
 ]
