@@ -69,11 +69,6 @@ class Machine:
         found = gpus()
         return cls(len(found), min((memory for _, memory in found), default=0.0) * 2**30, found[0][0] if found else "", own=True)
 
-    @classmethod
-    def asked(cls, count: int, memory: float) -> Machine:
-        """``count`` GPUs of ``memory`` GiB, as fast as those here or an H100."""
-        return cls(count, memory * 2**30, cls.here().name or "H100")
-
 
 @dataclass(frozen=True)
 class Place:

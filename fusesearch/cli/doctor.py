@@ -45,9 +45,15 @@ def doctor(
     if (endpoint is None) != (model is None):
         raise usage_error("an endpoint is tried with --endpoint and --model together", "--endpoint")
     if endpoint and model:
-        checks, good = _tried(endpoint, model), "Localizers can ask this model."
+        import asyncio
+
+        from fusesearch.cli.endpoint import tried
+
+        checks, good = asyncio.run(tried(endpoint, model)), "Localizers can ask this model."
     elif profile:
-        machine = Machine.asked(gpus, gpu_memory) if gpus and gpu_memory else Machine.here()
+        machine = Machine.here()
+        if gpus and gpu_memory:  # as fast as those here
+            machine = Machine(gpus, gpu_memory * 2**30, machine.name or "H100")
         place = Place(load_profile(profile, root), root, machine)
         checks, good = [check for each in PROFILE for check in each(place)], "Everything that the profile needs is here."
     else:
@@ -59,23 +65,6 @@ def doctor(
         _print(checks, missing)
         typer.echo(f"\nMissing: {', '.join(check.name for check in missing)}." if missing else f"\n{good}")
     raise typer.Exit(1 if missing else 0)
-
-
-def _tried(endpoint: str, name: str) -> list[Check]:
-    import asyncio
-    import os
-
-    from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
-    from fusesearch.cli.endpoint import endpoint_checks
-
-    async def work() -> list[Check]:
-        model = OpenAICompatibleModel(name, endpoint, os.environ.get("OPENAI_API_KEY"), retries=2, timeout_seconds=120)
-        try:
-            return [check async for check in endpoint_checks(model)]
-        finally:
-            await model.close()
-
-    return asyncio.run(work())
 
 
 def _print(checks: list[Check], missing: list[Check]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 
 from fusesearch.agents.conversation import assistant_message
@@ -21,8 +22,16 @@ OPENING = [
 ]
 
 
-async def endpoint_checks(model: OpenAICompatibleModel) -> AsyncIterator[Check]:
-    """The checks of ``model``'s endpoint, two to four requests of at most 400 tokens. One that does not answer is the last."""
+async def tried(endpoint: str, name: str) -> list[Check]:
+    """The checks of an endpoint, two to four requests of at most 400 tokens. One that does not answer is the last."""
+    model = OpenAICompatibleModel(name, endpoint, os.environ.get("OPENAI_API_KEY"), retries=2, timeout_seconds=120)
+    try:
+        return [check async for check in _checks(model)]
+    finally:
+        await model.close()
+
+
+async def _checks(model: OpenAICompatibleModel) -> AsyncIterator[Check]:
     try:
         first = await model.complete(OPENING, [TOOL], Sampling(max_new_tokens=400, top_p=0.95, seed=1))
         yield Check("endpoint", True, f"{model.base_url} answers as {model.name}")

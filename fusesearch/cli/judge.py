@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fusesearch.cli.options import BaseUrl
-from fusesearch.cli.output import print_json, usage_error
+from fusesearch.cli.output import print_json
 
 if TYPE_CHECKING:
     from fusesearch.evaluation.results import CellResult
@@ -43,11 +43,10 @@ def judge(
     from fusesearch.evaluation.judges import ModelJudge, rubric_named, self_checks
     from fusesearch.evaluation.quality import mean
     from fusesearch.evaluation.results import read_results
+    from fusesearch.localizers.searcher import SearchOptions
 
     scale = rubric_named(rubric)
-    address = base_url or os.environ.get("OPENAI_BASE_URL", "")
-    if not address.startswith(("http://", "https://")):
-        raise usage_error("a model needs the address of its endpoint, for example http://localhost:8000/v1", "--base-url")
+    address = SearchOptions(model=model, base_url=base_url).address
 
     async def run(row: CellResult) -> dict[str, object]:
         with Journal(row.folder / "verdicts.jsonl", key="key") as cache:

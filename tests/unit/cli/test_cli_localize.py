@@ -220,9 +220,8 @@ def test_a_model_behind_an_endpoint_searches_under_the_settings_of_its_checkpoin
 
 
 def test_an_endpoint_that_is_down_is_one_line_and_the_trajectory_is_saved(run, repo, issue, tmp_path):
-    result = run(
-        "localize", "--repo", repo, "--issue", issue, "--model", "m", "--base-url", CLOSED, "--save", tmp_path / "t.json"
-    )
+    asked = ("--model", "m", "--base-url", CLOSED, "--save", tmp_path / "t.json")
+    result = run("localize", "--repo", repo, "--issue", issue, *asked)
     assert result.exit_code == 1
     (line,) = result.stderr.splitlines()
     assert CLOSED in line
@@ -253,10 +252,8 @@ def test_malformed_settings_of_a_checkpoint_are_named_with_what_to_do(run, repo,
 
 
 def test_a_location_that_is_not_there_has_no_lines(repo):
-    answer = Answer(
-        modify=[Location(path="pkg/shapes.py", function="Square.area"), Location(path="gone.py", function="f")],
-        related=[Location(path="../../etc/passwd", function="root")],
-    )
+    modify = [Location(path="pkg/shapes.py", function="Square.area"), Location(path="gone.py", function="f")]
+    answer = Answer(modify=modify, related=[Location(path="../../etc/passwd", function="root")])
     turn = Turn(text=format_answer(answer))
     episode = Trajectory(instance_id="i", localizer="l", system="s", issue="i", turns=[turn], answer=answer)
     report = Report.of(episode, Repository(repo))
@@ -269,10 +266,8 @@ def test_the_live_view_shows_each_call_with_its_gain(repo):
     console = Console(file=out, force_terminal=True, width=100, color_system=None)
     call = ToolCall(id="1", name="grep", arguments={"pattern": "[bold]\x1b[2J"})
     failed = ToolCall(id="2", name="read_file", arguments={"path": "x" * 300})
-    seen = [
-        Observation(call_id="1", output="", entities=["a", "b"], gain_turn=0.5),
-        Observation(call_id="2", output="", error="e"),
-    ]
+    first = Observation(call_id="1", output="", entities=["a", "b"], gain_turn=0.5)
+    seen = [first, Observation(call_id="2", output="", error="e")]
     turn = Turn(text="", calls=[call, failed], observations=seen)
     with console.status("") as status:
         view = View(console, status)

@@ -14,10 +14,9 @@ from fusesearch.reporting.episodes.rendering import render
 from tests.fakes.commands import failed
 
 TRUTH = Truth(
-    files=["pkg/shapes.py", "pkg/lost.py"],
-    functions=["pkg/shapes.py::perimeter", "pkg/lost.py::f"],
+    files=["pkg/shapes.py", "pkg/lost.py"], functions=["pkg/shapes.py::perimeter", "pkg/lost.py::f"],
     lines={"pkg/shapes.py": [(7, 7)]},
-)
+)  # fmt: skip
 
 
 class Page(HTMLParser):
@@ -37,8 +36,7 @@ class Page(HTMLParser):
         self.tags.add(tag)
         self.attributes += attrs
         identity = dict(attrs).get("id")
-        if tag not in ("meta",):
-            self.open.append(identity or "")
+        self.open += [identity or ""] * (tag != "meta")
 
     def handle_endtag(self, tag):
         self.open.pop()
@@ -53,9 +51,8 @@ class Page(HTMLParser):
 
 
 def observation(number, output, *entities, gain=1.0, error=None):
-    return Observation(
-        call_id=str(number), output=output, entities=list(entities), gain_turn=gain, gain_call=gain / 2, error=error
-    )
+    gains = {"gain_turn": gain, "gain_call": gain / 2}
+    return Observation(call_id=str(number), output=output, entities=list(entities), error=error, **gains)
 
 
 def call(number, **arguments):

@@ -1,17 +1,10 @@
 from fusesearch.search.results import Hit, cut, fitting, listing
 
 
-def test_the_notice_tells_how_many_there_were():
-    rows = [Hit(f"line {number}", f"a:{number}") for number in range(41)]
-    outcome = listing(rows, most=2, chars=1000, hint="lines; narrow the pattern", complete=True)
-    assert outcome.output == "line 0\nline 1\n(2 of 41 lines; narrow the pattern)"
-    assert outcome.entities == ["a:0", "a:1"]
-    assert "(2 of over 41 lines" in listing(rows, most=2, chars=1000, hint="lines", complete=False).output
-
-
-def test_groups_are_set_apart_but_not_before_the_first():
-    rows = [Hit("one", "a", True), Hit("two", "b"), Hit("three", "c", True)]
-    assert listing(rows, most=5, chars=200, hint="lines", complete=True).output == "one\ntwo\n--\nthree"
+def test_the_notice_tells_that_there_were_more_than_was_read_and_no_group_is_set_apart_before_the_first():
+    rows = [Hit("one", "a", True), Hit("two", "b"), Hit("three", "c", True), Hit("four", "d")]
+    shown = listing(rows, most=3, chars=200, hint="lines", complete=False).output
+    assert shown == "one\ntwo\n--\nthree\n(3 of over 4 lines)"
 
 
 def test_lines_lose_control_characters_and_are_cut_with_a_mark():
