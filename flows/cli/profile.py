@@ -26,10 +26,11 @@ def list_profiles() -> None:
     """
     root = Path.cwd()
     active = current(root)
+    width = max(map(len, names(root)), default=0)
     for name in names(root):
         params = load_profile(name, root)
         teacher = params.teacher.model or "lexical"
-        typer.echo(f"{'*' if name == active else ' '} {name:<12} base {params.model.base}, teacher {teacher}")
+        typer.echo(f"{'*' if name == active else ' '} {name:<{width}} base {params.model.base}, teacher {teacher}")
 
 
 @app.command()

@@ -102,8 +102,9 @@ class Report:
             parts += ["", "Related context", "", *_by_file(self.related, screen)]
         notes = []
         for place in self.places:
-            lines = ", ".join(f"{first}-{last}" for first, last in place.get("unread", [])[:5])
-            notes += [f"{place['path']}: lines {lines} cannot be parsed; functions there are not known."] if lines else []
+            lines = ", ".join(f"{first}-{last}" if last > first else f"{first}" for first, last in place.get("unread", [])[:5])
+            why = f"{place['path']}:{lines} cannot be parsed; functions there are not known." if lines else ""
+            notes += wrapped(why, screen)
         notes += self.progress.notes() if self.progress else []
         return "\n".join([*parts, "", *notes, _summary(self.cost, seconds)])
 
@@ -145,7 +146,7 @@ def _unread(place: Fields, repository: Repository) -> list[tuple[int, int]]:
         return []
     reader = None if is_python(path) else reader_of(path, source)
     syntax = reader.syntax(source) if reader else None
-    return unclosed_lines(source) if is_python(path) else syntax.unread if syntax else []
+    return sorted(set(unclosed_lines(source) if is_python(path) else syntax.unread if syntax else ()))
 
 
 def answer_json(trajectory: Trajectory) -> dict[str, Any]:
@@ -223,7 +224,7 @@ def _heading(places: Sequence[Fields]) -> str:
     if places[0].get("confidence") is None:
         return "Locations to modify"
     act = ", the first likely enough to act on" if places[0]["likely"] else ""
-    return f"Best first{act}. %: that the fix modifies the file, or the function; they need not add up."
+    return f"Best first{act}. %: the chance that the fix modifies the file, or the function; they need not add up."
 
 
 def _by_file(places: Sequence[Fields], screen: Screen) -> list[str]:

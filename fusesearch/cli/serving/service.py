@@ -39,7 +39,7 @@ _TOLD_SECONDS = 0.5
 _VIRTUAL = re.compile(rf"(?<![\w/.-]){VIRTUAL_ROOT}(?:/|(?![\w.-]))")
 _EMPTY = BeforeValidator(lambda value: None if value == "" else value)  # some clients send every argument
 
-Issue = Annotated[str, Field(description="the whole text of the issue: what happens, what should, errors")]
+Issue = Annotated[str, Field(description="the whole text of the issue: what happens, what should, errors; or a phrase, a name")]
 Top = Annotated[
     Annotated[int, Field(ge=1, le=100)] | None, _EMPTY, Field(description="so many files, however likely; 5 by default")
 ]
@@ -76,8 +76,8 @@ class Service:
 
         instructions = (
             f"Finds the code an issue is about, in the folder {self.folder}, which is only read. Give localize the text of an "
-            "issue, and it names the files and functions to modify; context returns what to read for it. Paths are relative to "
-            "the folder."
+            "issue, and it names the files and functions to modify; context returns what to read for it or a name. Paths are "
+            "relative to the folder."
         )
         version = installed(DISTRIBUTION) or ""
         server = MCPServer("fusesearch", instructions=instructions, version=version, lifespan=closing, log_level="ERROR")

@@ -183,8 +183,8 @@ class Search:
             whole = [f"`{name}`" for name in _classes(facts) if self._shares(_forms(name))[0] == 1]
             reasons += [f"defines {', '.join(whole[:FUNCTIONS])}"] if whole else []
             functions = self._functions(path, facts)
-        has = sum(times > 0 for times in self._counts.get(path, ()))
-        reasons += [f"has {has} of the {len(self._words)} words" if len(self._words) > 1 else "has the word"] if has else []
+        has = [word for word, times in zip(self._words, self._counts.get(path, ()), strict=False) if times]
+        reasons += [f"in common with the search: {', '.join(has)}"] if has else []
         return {"path": path, "likely": False, "reasons": reasons, "functions": functions}
 
     def _of_file(self, path: str, mean: float) -> float:

@@ -37,9 +37,11 @@ def test_the_ranker_says_how_sure_it_is_and_why(run, repo, issue):
 def test_lines_that_cannot_be_parsed_are_told_where_no_function_is_named(run, tmp_path):
     (tmp_path / "Weird.kt").write_text("class Broken {\n    macro!! frobnicate(x) <- y {\n        zork ~> 1\n    }\n}\n")
     found = run("localize", "--repo", tmp_path, "frobnicate fails in Broken")
-    assert re.search(r"^Weird.kt: lines [-\d, ]+ cannot be parsed; functions there are not known.$", found.stdout, re.MULTILINE)
+    assert re.search(r"^Weird.kt:[-\d, ]+ cannot be parsed; functions there are not known.$", found.stdout, re.MULTILINE)
     (place,) = json.loads(run("localize", "--repo", tmp_path, "frobnicate fails in Broken", "--format", "json").stdout)["places"]
     assert place["functions"] == []
+    assert [tuple(part) for part in place["unread"]] == sorted({tuple(part) for part in place["unread"]})
+    assert not re.search(r"(\d+)-\1\b", found.stdout.splitlines()[-2]), "one line is no range"
     assert place["unread"][0][0] <= 3 <= place["unread"][-1][1]
 
 

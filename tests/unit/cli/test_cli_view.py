@@ -188,6 +188,7 @@ def test_the_page_loads_nothing_runs_nothing_and_its_links_lead_to_what_is_on_it
 
 def test_figures_answer_and_truth_are_shown_and_without_a_truth_nothing_is_judged():
     page = Page(html_of(episode(), TRUTH))
+    assert not re.search(r";\s*</span>", html_of(episode(), TRUTH)), "nothing ends where something else would begin"
     assert "F10.50" in page.text.replace("\n", "")  # file 1/2 both ways, function 1/2 both ways
     assert "right file, another function" in page.text
     assert "first shown by call 2.1; answered, place 1" in page.text

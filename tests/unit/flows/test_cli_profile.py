@@ -48,7 +48,10 @@ def test_the_base_model_of_a_profile_is_what_dvc_watches(run, checkout):
 
 
 def test_list_marks_the_current_profile_and_show_prints_all_params(run, checkout):
-    assert run("profile", "list").stdout.splitlines()[0].startswith("* nano")
+    (checkout / "experiments/profiles/a_long_name_of_one.yaml").write_text("{}")
+    listed = run("profile", "list").stdout.splitlines()
+    assert [line[:6] for line in listed if line.startswith("*")] == ["* nano"]
+    assert len({line.index(" base ") for line in listed}) == 1
     shown = yaml.safe_load(run("profile", "show", "big").stdout)
     assert parse_params(shown).grpo.rollouts == "vllm"
 

@@ -66,9 +66,9 @@ def test_the_first_file_is_the_one_that_is_about_the_words(tree: Path, text: str
 
 def test_a_place_has_true_reasons_and_its_best_functions_with_their_lines(tree: Path):
     place = first(tree, "where does the writer begin an array?")
-    assert place["reasons"] == ["its name has writer", "has 3 of the 3 words"]
+    assert place["reasons"] == ["its name has writer", "in common with the search: writer, begin, array"]
     assert place["functions"] == [{"path": "src/JsonWriter.java", "function": "JsonWriter.beginArray", "lines": (2, 2)}]
-    assert first(tree, "Policy")["reasons"] == ["its name has policy", "defines `Policy`", "has the word"]
+    assert first(tree, "Policy")["reasons"] == ["its name has policy", "defines `Policy`", "in common with the search: policy"]
     assert [place["path"] for place in places(tree, "Policy")] == ["net/policy.py", "net/session.py"]  # the others lack it
 
 
