@@ -15,8 +15,6 @@ from fusesearch.core.storage import read_instances, read_text
 
 M = TypeVar("M", bound=BaseModel)
 
-_NAMED = 5
-
 
 def read_episode(path: Path, instance: str | None = None, run: int = 1) -> Trajectory:
     """The trajectory in ``path``: what ``localize --save`` wrote, or a line of a file of trajectories.
@@ -85,6 +83,4 @@ def _parsed(model: type[M], row: dict[str, Any], what: str) -> M:
 
 def _some(ids: Sequence[str]) -> str:
     """Up to five names, so that the user can copy the right one."""
-    if not ids:
-        return "it is empty"
-    return f"it has {', '.join(ids[:_NAMED])}{f' and {len(ids) - _NAMED} more' if ids[_NAMED:] else ''}"
+    return f"it has {', '.join(ids[:5])}{f' and {len(ids) - 5} more' if ids[5:] else ''}" if ids else "it is empty"

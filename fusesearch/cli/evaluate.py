@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,10 +16,8 @@ from fusesearch.cli.output import usage_error
 from fusesearch.core.text import flat_name
 
 if TYPE_CHECKING:
-    from fusesearch.core.config import Compute
     from fusesearch.core.storage import Progress
     from fusesearch.evaluation.grid import Grid
-    from fusesearch.evaluation.running import Policy
 
 
 @with_options(OWN_OPTIONS)
@@ -78,6 +76,7 @@ def evaluate(
     from fusesearch.cli.compare import print_quality
     from fusesearch.core.caches import Caches
     from fusesearch.evaluation.running import opened
+    from fusesearch.training.served import served
 
     given = {
         "localizer": localizer, "instances": instances, "repos": repos, "max_instances": max_instances,
@@ -88,7 +87,7 @@ def evaluate(
     caches = Caches(cache) if cache else Caches()
     with (
         _bar() as bar,
-        opened(wanted, out, caches, serve=_serve, retry_errored=retry_errored, progress=bar("truth")) as current,
+        opened(wanted, out, caches, serve=served, retry_errored=retry_errored, progress=bar("truth")) as current,
     ):
         done = 0
         errors: dict[str, list[str | None]] = {}
@@ -104,12 +103,6 @@ def evaluate(
             typer.echo(f"{name}: {counted}, first: {said[0]}; --retry-errored tries them again", err=True)
     if any(all(found) for found in errors.values()):
         raise typer.Exit(1)
-
-
-def _serve(checkpoint: Path, compute: Compute, out: Path, dtype: str) -> AbstractContextManager[Policy]:
-    from fusesearch.training.served import served
-
-    return served(checkpoint, compute, out, dtype)
 
 
 def _from_file(path: Path, given: dict[str, Any], changes: dict[str, Any]) -> Grid:

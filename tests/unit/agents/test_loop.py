@@ -77,8 +77,7 @@ async def test_an_answer_ends_the_episode_with_everything_recorded_and_told():
         [calls("a"), ANSWER], guidance=4, on_event=lambda kind, payload: seen.append((kind, payload.get("number")))
     )
     assert seen == [("turn", 1), ("observations", 1), ("turn", 2), ("end", None)]
-    assert (trajectory.stop, trajectory.error) == ("answer", None)
-    assert trajectory.answer.functions == ["a.py::f"]
+    assert (trajectory.stop, trajectory.error, trajectory.answer.functions) == ("answer", None, ["a.py::f"])
     assert (trajectory.instance_id, trajectory.repo, trajectory.base_commit) == ("i", "o/n", "c")
     assert (trajectory.localizer, trajectory.model, trajectory.guidance, trajectory.seed) == ("x", "scripted", 4, 7)
     assert "about 4 tool calls" in trajectory.system
@@ -96,10 +95,8 @@ async def test_a_final_message_without_locations_is_no_answer(text, answered):
 async def test_a_call_that_cannot_be_read_teaches_and_spoils_no_other():
     trajectory = await episode(['<tool_call>{"name": </tool_call>\n' + calls("a"), ANSWER])
     first, second = trajectory.turns[0].observations
-    assert "not valid JSON" in first.error
-    assert first.output.startswith("Error: ")
-    assert second.output == "saw a"
-    assert trajectory.stop == "answer"
+    assert first.output.startswith("Error: the call is not valid JSON")
+    assert (second.output, trajectory.stop) == ("saw a", "answer")
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,7 @@ def test_a_range_is_shown_with_numbers_and_without_a_notice(repository):
     outcome = read(repository, start=3, end=5)
     assert outcome.output == "3\tline 3\n4\tline 4\n5\tline 5"
     assert outcome.entities == ["a.py:3", "a.py:4", "a.py:5"]
-
-
-def test_a_whole_file_within_the_limits_has_no_notice(repository):
-    assert read(repository, Tools()).output.splitlines()[-1] == "100\tline 100"
+    assert read(repository, Tools()).output.splitlines()[-1] == "100\tline 100"  # nor has a whole file within the limits
 
 
 def test_long_files_and_ranges_are_cut_and_the_notice_says_what_is_shown(repository):
@@ -86,7 +83,4 @@ def test_huge_files_are_read_in_part(repository):
 )
 def test_encodings_are_told_apart(data, text, notices):
     assert decode(data, "/repo/a") == (text, notices)
-
-
-def test_a_character_torn_by_the_cut_is_not_another_encoding():
-    assert decode("é".encode() * 10 + b"\xc3", "/repo/a", cut_off=True) == ("é" * 10, [])
+    assert decode("é".encode() * 10 + b"\xc3", "/repo/a", cut_off=True) == ("é" * 10, [])  # torn by the cut
