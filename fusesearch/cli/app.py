@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from fusesearch.cli.output import complain, fault_of_stdout, standard_streams, usage_error
+from fusesearch.cli.screen import screen
 from fusesearch.core.errors import FusesearchError, OptionError, one_line
 
 COMMANDS = {
@@ -88,7 +89,7 @@ class OneLine:
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program."""
         with standard_streams():
-            return super().main(*args, **kwargs)  # type: ignore[misc]
+            return super().main(*args, **{"color": screen().colour} | kwargs)  # type: ignore[misc]
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Read the command line, for which Typer imports pydantic."""

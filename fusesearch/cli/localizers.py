@@ -26,9 +26,9 @@ def localizers(format: Annotated[Format, typer.Option(help="How to print the lis
         print_json({name: {key: getattr(entry, key) for key in about} for name, entry in LOCALIZERS.items()})
         return
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table("localizer", "model", "extra", "for", "how it searches", box=None, header_style="bold")
+    table = Table(Column("localizer", no_wrap=True), "model", "extra", "for", "how it searches", box=None, header_style="bold")
     for name, entry in LOCALIZERS.items():
         asked = "ask" if entry.asks_model else "evaluate"
         use = "evaluate" if entry.bound else "localize" if not entry.questions else "both" if entry.issues else asked

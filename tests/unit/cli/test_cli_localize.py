@@ -3,12 +3,14 @@
 import io
 import json
 import re
+import sys
 
 import pytest
 from rich.console import Console
 
 from fusesearch.agents.parsing import format_answer
 from fusesearch.agents.prompts import render_system
+from fusesearch.cli.app import main
 from fusesearch.cli.progress import View
 from fusesearch.cli.report import Report
 from fusesearch.cli.screen import PLAIN, Screen, screen
@@ -301,17 +303,22 @@ def test_lines_fit_the_screen_and_begin_with_a_whole_path(width, colour):
     assert "<1%" in shown
 
 
-def test_no_colour_where_none_is_wanted(monkeypatch):
+def test_no_colour_where_none_is_wanted(monkeypatch, tmp_path):
     class Terminal(io.StringIO):
         def isatty(self):
             return True
 
     monkeypatch.setattr("sys.stdout", Terminal())
     monkeypatch.setenv("COLUMNS", "90")
+    monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("NO_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
     assert screen() == Screen(90, True)
     monkeypatch.setenv("NO_COLOR", "1")
     assert screen() == Screen(90, False)
+    monkeypatch.setattr("sys.argv", ["fusesearch", "install", "--agent", "zed", "--undo"])
+    with pytest.raises(SystemExit):
+        main()
+    assert sys.stdout.getvalue().startswith("Zed"), "nor where a command styles its text itself"
     monkeypatch.setattr("sys.stdout", io.StringIO())
     assert screen() == PLAIN

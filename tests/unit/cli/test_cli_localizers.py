@@ -7,7 +7,8 @@ import pytest
 from fusesearch.localizers.registry import LOCALIZERS
 
 
-def test_every_localizer_is_listed_with_what_it_needs(run):
+def test_every_localizer_is_listed_with_what_it_needs(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")  # no name is cut
     listed = run("localizers")
     assert listed.exit_code == 0
     rows = {line.split()[0]: line.split()[1] for line in listed.stdout.splitlines() if line.split()[1:2] in (["asked"], ["none"])}
