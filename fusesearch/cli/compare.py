@@ -68,11 +68,9 @@ def compare(
     if format_ == "html":
         out = out or folders[0] / f"compare-{protocol}.html"
     text = page.render("html" if format_ == "html" else "md")
-    if out is None:
-        typer.echo(text)
-    else:
+    if out is not None:
         save_text(out, text)
-        typer.echo(out)
+    typer.echo(out or text)
 
 
 def print_quality(folder: Path) -> None:
