@@ -83,8 +83,8 @@ class Place:
 def python(_: Path) -> Iterator[Check]:
     """Python 3.11 to 3.13."""
     version = sys.version_info
-    supported = (3, 11) <= version[:2] <= (3, 13)
-    yield Check("python", supported, ".".join(map(str, version[:3])), "use Python 3.11, 3.12 or 3.13", core=True)
+    found, hint = ".".join(map(str, version[:3])), "use Python 3.11, 3.12 or 3.13"
+    yield Check("python", (3, 11) <= version[:2] <= (3, 13), found, hint, core=True)
 
 
 def programs(_: Path) -> Iterator[Check]:
@@ -163,12 +163,11 @@ def vllm(place: Place) -> Iterator[Check]:
 def teacher(place: Place) -> Iterator[Check]:
     """The teacher's model, endpoint and key."""
     wanted = place.params.teacher
-    if not wanted.model:
-        return
-    yield Check("teacher", True, wanted.model)
-    if wanted.base_url:
+    if wanted.model:
+        yield Check("teacher", True, wanted.model)
+    if wanted.model and wanted.base_url:
         answers = reachable(f"{wanted.base_url.rstrip('/')}/models")
-        detail = wanted.base_url if answers else f"nothing answers at {wanted.base_url}"
+        detail = f"{'nothing answers at ' * (not answers)}{wanted.base_url}"
         yield Check("teacher endpoint", answers, detail, "start it, or set teacher.base_url")
         key = "OPENAI_API_KEY"
         yield Check("teacher key", key in os.environ, key, f"export {key}=..., if the endpoint needs one")

@@ -79,11 +79,8 @@ def test_a_hostile_tree_stays_inside_its_folder(store, work, tmp_path):
     target = git(work, "hash-object", "-w", "--stdin", given=str(tmp_path))
     inner = git(work, "mktree", given=f"100644 blob {blob}\tpwned\n")
     lines = [
-        f"040000 tree {inner}\t..",
-        f"040000 tree {inner}\t.git",
-        f"120000 blob {target}\t.gitignore",
-        f"100644 blob {blob}\tok",
-    ]
+        f"040000 tree {inner}\t..", f"040000 tree {inner}\t.git", f"120000 blob {target}\t.gitignore", f"100644 blob {blob}\tok",
+    ]  # fmt: skip
     assert os.listdir(store.repository(work, raw_tree(work, lines)).root) == ["ok"]
     assert not list(tmp_path.rglob("pwned"))
     store.repository(work, raw_tree(work, [f"120000 blob {target}\tx", f"040000 tree {inner}\tx"]))

@@ -82,6 +82,8 @@ def test_usual_variants_of_a_call_are_understood_and_one_without_arguments_has_n
 def test_a_closing_tag_inside_an_argument_ends_no_call():
     calls = [("grep", {"pattern": "</tool_call> <tool_call> </think>"})]
     assert parse_turn(format_calls(calls))[1][0].arguments == calls[0][1]
+    surrogate = '<tool_call>{"name": "a", "arguments": {"x": "\\ud800"}}</tool_call>'  # which nothing could store
+    assert parse_turn(surrogate)[1][0].arguments == {"x": "?"}
 
 
 @pytest.mark.parametrize(
@@ -144,11 +146,6 @@ def test_a_block_ends_at_its_closing_tag_at_the_next_opening_tag_or_with_the_tex
     assert [call.name for call in found] == names
     assert plain.split() == around.split()
     assert all("not valid JSON" in call.error if not call.name else call.error is None for call in found)
-
-
-def test_lone_surrogates_are_replaced():
-    (call,) = parse_turn('<tool_call>{"name": "a", "arguments": {"x": "\\ud800"}}</tool_call>')[1]
-    assert call.arguments == {"x": "?"}
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,8 @@ import pytest
 from tests.fakes.chat_server import ChatServer, ok, refusal
 
 HERMES = '<tool_call>\n{"name": "grep", "arguments": {"pattern": "alpha"}}\n</tool_call>'
-CALLS = [
-    {"id": f"c{number}", "type": "function", "function": {"name": "grep", "arguments": json.dumps({"pattern": word})}}
-    for number, word in enumerate(("alpha", "beta"))
-]
+WORDS = [{"name": "grep", "arguments": json.dumps({"pattern": word})} for word in ("alpha", "beta")]
+CALLS = [{"id": f"c{number}", "type": "function", "function": row} for number, row in enumerate(WORDS)]
 
 
 @pytest.fixture
