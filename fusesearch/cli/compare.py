@@ -62,17 +62,14 @@ def compare(
     comparisons = [compare_cells(rows, chosen, reference=reference, against=against) for rows in _by_benchmark(cells)]
     sections = [section for row in comparisons for section in sections_of(row, figures=format_ == "html")]
     if format_ == "terminal" and out is None:
-        show([*sections, Section("", text=_unfinished(results))])
-        return
+        return show([*sections, Section("", text=_unfinished(results))])
     page = Page("Localizers compared", sections, _unfinished(results), _footer(results.cells))
     if format_ == "html":
         out = out or folders[0] / f"compare-{protocol}.html"
     text = page.render("html" if format_ == "html" else "md")
-    if out is None:
-        typer.echo(text)
-    else:
+    if out is not None:
         save_text(out, text)
-        typer.echo(out)
+    typer.echo(out or text)
 
 
 def print_quality(folder: Path) -> None:
@@ -95,9 +92,8 @@ def _by_benchmark(cells: Sequence[CellResult]) -> list[list[CellResult]]:
 
 
 def _unfinished(results: Results) -> list[str]:
-    return [
-        f"Left out, because it is not finished: {name}. Run `fusesearch evaluate` again to resume." for name in results.unfinished
-    ]
+    said = "Left out, because it is not finished: {}. Run `fusesearch evaluate` again to resume."
+    return list(map(said.format, results.unfinished))
 
 
 def _footer(cells: Sequence[CellResult]) -> list[tuple[str, str]]:

@@ -50,13 +50,11 @@ async def _checks(model: OpenAICompatibleModel) -> AsyncIterator[Check]:
 
 
 def _tool_calls(model: OpenAICompatibleModel, reply: Completion, made: int) -> Check:
-    deaf = "the server leaves tools out of the model's prompt, so they stand in the system prompt: "
-    about = deaf if model.dialect.shows is False else ""
+    about = "the server leaves tools out of the model's prompt, so they stand in the system prompt: "
+    about = about if model.dialect.shows is False else ""
     if not made:
-        said = f"none read; finish reason {reply.finish_reason}, {len(reply.text)} characters"
-        return Check(
-            "tool calls", False, f"{about}{said}: {' '.join(reply.text.split())[:80]!r}", _no_calls(model, reply), core=True
-        )
+        said = f"{about}none read; finish reason {reply.finish_reason}, {len(reply.text)} characters"
+        return Check("tool calls", False, f"{said}: {' '.join(reply.text.split())[:80]!r}", _no_calls(model, reply), core=True)
     form = "parsed by the server (native)" if reply.calls is not None and model.dialect.tools else "read from the text"
     hint = "" if made > 1 else "searches take a turn for each call"
     return Check("tool calls", made > 1, f"{about}{form}, {made} in one message", hint)

@@ -125,10 +125,8 @@ def _refusal(response: Response, address: Address, has_token: bool) -> Fusesearc
     message = " ".join(message.split())[:200]
     limited = headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers or "rate limit" in message.lower()
     if status == 429 or (status == 403 and limited):
-        until = ""
-        if seconds := headers.get("retry-after"):
-            until = f" for {seconds} s"
-        elif re.fullmatch(r"\d{1,10}", reset := headers.get("x-ratelimit-reset", "")):
+        until = f" for {seconds} s" if (seconds := headers.get("retry-after")) else ""
+        if not until and re.fullmatch(r"\d{1,10}", reset := headers.get("x-ratelimit-reset", "")):
             until = f" until {datetime.fromtimestamp(int(reset), UTC):%H:%M} UTC"
         advice = "wait" if has_token else "wait, or set GITHUB_TOKEN for a higher limit"
         return InfrastructureError(f"GitHub's rate limit is used up{until}: {advice}")

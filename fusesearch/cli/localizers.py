@@ -23,8 +23,7 @@ def localizers(format: Annotated[Format, typer.Option(help="How to print the lis
     """
     if format is Format.json:
         about = ("asks_model", "issues", "questions", "bound", "summary")
-        print_json({name: {key: getattr(entry, key) for key in about} for name, entry in LOCALIZERS.items()})
-        return
+        return print_json({name: {key: getattr(entry, key) for key in about} for name, entry in LOCALIZERS.items()})
     from rich.console import Console
     from rich.table import Column, Table
 

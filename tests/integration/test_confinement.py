@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fusesearch.core.config import Tools
 from fusesearch.search.repository import Repository
 from fusesearch.search.tools import Toolbox
+from tests.fakes.git import write
 
 CANARY = "CANARY_7f3a91"
 HIDDEN = "HIDDEN_20d8b4"
@@ -24,15 +25,10 @@ def place(tmp_path_factory):
     """``outside`` holds the canary in contents and in names; ``root`` tries everything to lead there."""
     place = tmp_path_factory.mktemp("place")
     outside, root = place / "outside", place / "root"
-    for folder in (outside / "deep", root / "pkg" / "[a]*", root / ".git", root / "-rf"):
-        folder.mkdir(parents=True)
-    for path in (outside / "secret.py", outside / "deep" / f"{CANARY}.py", place / "near.py", place / "root2.py"):
-        path.write_text(f"{CANARY} = 'alpha'\n")
-    (root / ".git" / "config").write_text(f"{CANARY} = 'alpha'\n")
-    (root / ".env").write_text(f"{HIDDEN} = 'alpha'\n")
-    (outside / "rules").write_text(f"[{CANARY}\n*.py\n")
-    for name in ("a.py", "pkg/b.py", "pkg/[a]*/c.py", "-rf/--pre=sh.py", "--files", "pkg/new\nline.py", "pkg/tab\there.py"):
-        (root / name).write_text("alpha = 1\nbeta = 2\n")
+    secret = ("outside/secret.py", f"outside/deep/{CANARY}.py", "near.py", "root2.py", "root/.git/config")
+    shown = ("a.py", "pkg/b.py", "pkg/[a]*/c.py", "-rf/--pre=sh.py", "--files", "pkg/new\nline.py", "pkg/tab\there.py")
+    write(place, dict.fromkeys(secret, f"{CANARY} = 'alpha'\n") | {"root/.env": f"{HIDDEN} = 'alpha'\n"})
+    write(place, {"outside/rules": f"[{CANARY}\n*.py\n"} | {f"root/{name}": "alpha = 1\nbeta = 2\n" for name in shown})
     _links(root, outside)
     os.mkfifo(root / "pipe.py")
     with socket.socket(socket.AF_UNIX) as listener, suppress(PermissionError):  # only an administrator makes devices
@@ -124,11 +120,8 @@ def test_a_search_of_everything_finds_only_what_is_inside(toolbox, mode):
 
 
 def test_a_hidden_file_is_shown_only_when_asked_for_by_name(toolbox):
-    for name, arguments in (
-        ("glob", {"pattern": ".*"}),
-        ("grep", {"pattern": "alpha", "glob": ".env", "output_mode": "content"}),
-    ):
-        assert call(toolbox, name, arguments).entities == []
+    assert call(toolbox, "glob", {"pattern": ".*"}).entities == []
+    assert call(toolbox, "grep", {"pattern": "alpha", "glob": ".env", "output_mode": "content"}).entities == []
     assert call(toolbox, "read_file", {"path": ".env"}).entities == [".env:1"]
     assert call(toolbox, "grep", {"pattern": "alpha", "path": ".env"}).entities == [".env"]
 
@@ -157,9 +150,7 @@ def test_names_like_options_are_names(toolbox):
 
 @pytest.mark.parametrize("name", IGNORED)
 def test_ignore_files_inside_neither_reveal_nor_hide_more_than_git_would(tmp_path, name):
-    (tmp_path / "a.py").write_text("alpha\n")
-    (tmp_path / ".secret.py").write_text("alpha\n")
-    (tmp_path / name).write_text("!.secret.py\n!.git\na.py\n")
+    write(tmp_path, {"a.py": "alpha\n", ".secret.py": "alpha\n", name: "!.secret.py\n!.git\na.py\n"})
     toolbox = Toolbox(Repository(tmp_path), LIMITS)
     expected = [] if name == ".gitignore" else ["a.py"]
     assert call(toolbox, "grep", {"pattern": "alpha"}).entities == expected

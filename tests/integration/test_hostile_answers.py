@@ -16,6 +16,7 @@ from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
+from tests.fakes.git import write
 
 ROOT = Path(__file__).parents[2]
 CANARY = "CANARY_51b2d9"
@@ -37,10 +38,7 @@ CODE = (
 
 @pytest.fixture
 def place(tmp_path):
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside" / "secret.py").write_text(f"{CANARY} = 'alpha'\n")
-    (tmp_path / "root").mkdir()
-    (tmp_path / "root" / "a.py").write_text("alpha = 1\n")
+    write(tmp_path, {"outside/secret.py": f"{CANARY} = 'alpha'\n", "root/a.py": "alpha = 1\n"})
     (tmp_path / "root" / "out").symlink_to("../outside")
     return tmp_path
 
@@ -56,10 +54,9 @@ async def run(place, replies, issue="It breaks."):
 @pytest.mark.parametrize("code", CODE)
 async def test_code_of_any_kind_is_text(place, code):
     code = code.format(ran=place / "ran")
+    calls = [("grep", {"pattern": code}), ("glob", {"pattern": code}), ("read_file", {"path": code}), (code, {code: code})]
     replies = [
-        format_calls(
-            [("grep", {"pattern": code}), ("glob", {"pattern": code}), ("read_file", {"path": code}), (code, {code: code})]
-        ),
+        format_calls(calls),
         f'<tool_call>\n{{"name": "grep", "arguments": {code}}}\n</tool_call>',
         ANSWER.format(code) + code,
     ]

@@ -30,10 +30,8 @@ def native(patterns):
     def answer(request):
         if any(message["role"] == "tool" for message in request["messages"]):
             return {"role": "assistant", "content": ANSWER}
-        rows = [json.dumps({"pattern": pattern}) for pattern in patterns]
-        calls = [
-            {"id": f"c{i}", "type": "function", "function": {"name": "grep", "arguments": row}} for i, row in enumerate(rows)
-        ]
+        rows = [{"name": "grep", "arguments": json.dumps({"pattern": pattern})} for pattern in patterns]
+        calls = [{"id": f"c{i}", "type": "function", "function": row} for i, row in enumerate(rows)]
         return {"role": "assistant", "content": "I search for it.", "tool_calls": calls}
 
     return answer
@@ -71,10 +69,8 @@ def episode(tmp_path, params):
             model = OpenAICompatibleModel("t", server.url, "k")
 
             async def search():
-                made = make_episode(
-                    instance, Repository(tmp_path), model, params.agent, params.tools, Sampling(), localizer="fusesearch"
-                )
-                found = await run_episode(made)
+                limits = (params.agent, params.tools, Sampling())
+                found = await run_episode(make_episode(instance, Repository(tmp_path), model, *limits, localizer="fusesearch"))
                 await model.close()
                 return found
 

@@ -19,16 +19,12 @@ NANO = Tools(grep_lines=6, line_chars=80, read_lines=40, output_chars=1200)
 
 @pytest.fixture
 def root(tmp_path):
-    files = {
-        "a.py": "import os\n\ndef alpha():\n    return beta()\n",
-        "pkg/b.py": "def beta():\n    return 1\n\n\n\n\ndef beta2():\n    return beta()\n",
-        "pkg/sub/c.txt": "beta notes\n",
-        "build/out.py": "def beta(): generated\n",
-        ".hidden/d.py": "def beta(): hidden\n",
-        ".gitignore": "build/\n",
-        "pkg/many.py": "".join(f"value_{number} = {number}\n" for number in range(41)),
-    }
-    return write(tmp_path, files)
+    many = "".join(f"value_{number} = {number}\n" for number in range(41))
+    return write(tmp_path, {
+        "a.py": "import os\n\ndef alpha():\n    return beta()\n", "pkg/sub/c.txt": "beta notes\n", "pkg/many.py": many,
+        "pkg/b.py": "def beta():\n    return 1\n\n\n\n\ndef beta2():\n    return beta()\n", ".gitignore": "build/\n",
+        "build/out.py": "def beta(): generated\n", ".hidden/d.py": "def beta(): hidden\n",
+    })  # fmt: skip
 
 
 @pytest.fixture

@@ -46,10 +46,8 @@ def test_greedy_conversations_are_token_for_token_those_of_transformers(local, e
 
 def test_a_seed_decides_every_turn_and_no_two_turns_draw_alike(local, engines):
     with LocalServer(handler_of(engines[0])) as server:
-        played = [
-            asyncio.run(play(served(local, server.url), "n", Sampling(temperature=1.0, seed=s, max_new_tokens=8)))
-            for s in (1, 1, 2)
-        ]
+        sampled = (Sampling(temperature=1.0, seed=seed, max_new_tokens=8) for seed in (1, 1, 2))
+        played = [asyncio.run(play(served(local, server.url), "n", sampling)) for sampling in sampled]
     seeds = [asked["seed"] for path, asked in engines[0].requests]
     assert [c.text for c in played[0]] == [c.text for c in played[1]] != [c.text for c in played[2]]
     assert seeds[:3] == seeds[3:6]

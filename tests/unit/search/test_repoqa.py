@@ -12,16 +12,14 @@ from fusesearch.localizers.episodes import make_episode, spec_named
 from fusesearch.search.repoqa import REPOQA
 from fusesearch.search.repository import Repository
 from fusesearch.search.tools import Toolbox
+from tests.fakes.git import write
 
 
 @pytest.fixture
 def repository(tmp_path):
-    root = tmp_path / "tree"
-    (root / "pkg" / "inner").mkdir(parents=True)
-    (root / "setup.py").write_text("a (b)\n")
-    (root / "pkg" / "a.py").write_text("".join(f"line {n}\n" for n in range(1, 301)))
-    (root / "pkg" / "inner" / "a.py").write_text("x = a (b)\ny = a (b)\n")
-    (tmp_path / "secret.py").write_text("a (b)\n")
+    lines = "".join(f"line {n}\n" for n in range(1, 301))
+    files = {"setup.py": "a (b)\n", "pkg/a.py": lines, "pkg/inner/a.py": "x = a (b)\ny = a (b)\n", "../secret.py": "a (b)\n"}
+    root = write(tmp_path / "tree", files)
     (root / "pkg" / "link").symlink_to(tmp_path)
     return Repository(root)
 

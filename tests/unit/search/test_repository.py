@@ -5,6 +5,7 @@ import pytest
 
 from fusesearch.core.errors import OutsideRootError, RepositoryError, ToolError
 from fusesearch.search.repository import Repository, clipped
+from tests.fakes.git import write
 
 
 @pytest.fixture
@@ -17,12 +18,8 @@ def outside(tmp_path):
 
 @pytest.fixture
 def tree(tmp_path, outside):
-    root = tmp_path / "repo with spaces & dots.v1"
-    (root / "pkg" / "inner").mkdir(parents=True)
-    (root / "pkg" / "core.py").write_text("def f():\n    pass\n")
-    (root / "pkg" / "inner" / "deep.py").write_text("x = 1\n")
-    (root / "setup.py").write_text("\ufeffname = 'é'\n", encoding="utf-8")
-    return Repository(root)
+    files = {"pkg/core.py": "def f():\n    pass\n", "pkg/inner/deep.py": "x = 1\n", "setup.py": "\ufeffname = 'é'\n"}
+    return Repository(write(tmp_path / "repo with spaces & dots.v1", files))
 
 
 def test_a_root_that_is_not_a_folder_is_rejected(tmp_path):
