@@ -4,9 +4,9 @@
 
     from fusesearch import localize
 
-    answer = localize("path/to/repository", "perimeter(3) returns 9 but should be 12")
-    for location in answer.modify:
-        print(location.path, location.function, location.lines)
+    answer = localize("path/to/repository", "the text of an issue")
+    for place in answer.places:
+        print(place.path, place.confidence, [one.function for one in place.functions])
 
 ``context(repository, issue, tokens=4000).text`` is what to read for an issue, for a prompt.
 

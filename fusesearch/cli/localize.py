@@ -46,7 +46,7 @@ def localize(
     as `OWNER/REPO#N`, is fetched with GITHUB_TOKEN if set, from GITHUB_API_URL if set.
 
     ```
-    fusesearch localize "perimeter(3) returns 9 but should be 12"
+    fusesearch localize "the text of an issue"
     fusesearch localize --repo sympy sympy/sympy#12345 --top 10
     gh issue view 12 | fusesearch localize - --format json
     fusesearch localize issue.md --model qwen3 --base-url http://host:8000/v1

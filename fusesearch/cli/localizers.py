@@ -18,7 +18,7 @@ def localizers(format: Annotated[Format, typer.Option(help="How to print the lis
 
     ```
     fusesearch localizers
-    fusesearch localize "perimeter(3) returns 9" --localizer bm25
+    fusesearch localize "the text of an issue" --localizer bm25
     ```
     """
     if format is Format.json:
