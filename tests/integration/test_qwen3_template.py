@@ -67,10 +67,6 @@ def test_the_whole_conversation_is_the_templates_text_but_for_empty_thoughts(tok
     assert render(tokenizer, MESSAGES[:-1], TOOLS, prompt=False).startswith(text)
 
 
-def test_rollouts_record_the_tokens_that_training_sees(tokenizer):
-    assert replayed(tokenizer, MESSAGES, TOOLS) == len(training_ids(tokenizer, MESSAGES, TOOLS)[0])
-
-
 def test_a_message_that_was_cut_off_is_continued_by_its_own_tokens(tokenizer):
     first = prompt_ids(tokenizer, MESSAGES[:2], TOOLS)
     cut = Tokens(prompt_ids=first, completion_ids=encode(tokenizer, MESSAGES[2].content), logprobs=[])

@@ -1,17 +1,8 @@
-import os
-import subprocess
-
 import pytest
 
 from fusesearch.core.errors import InfrastructureError
 from fusesearch.search import ripgrep
 from fusesearch.search.ripgrep import RipgrepRun, Unfinished, message, unread
-
-
-def test_the_binary_is_the_environments_own():
-    version = subprocess.run([ripgrep.binary(), "--version"], capture_output=True, text=True, check=True).stdout
-    assert version.startswith("ripgrep ")
-    assert os.path.isabs(ripgrep.binary())
 
 
 def test_the_binary_is_found_beside_packages_that_pip_put_into_a_folder(tmp_path, monkeypatch):

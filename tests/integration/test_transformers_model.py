@@ -11,7 +11,6 @@ from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
 from fusesearch.agents.models import chat, transformers
 from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.transformers import TransformersModel
-from fusesearch.core.errors import ArtifactError
 from tests.fakes.conversations import all_played, prompt
 
 ISSUES = ["prime fails", "a much longer issue about prime numbers and n + 1 in many words", "n", "return"]
@@ -44,11 +43,6 @@ def test_recorded_tokens_are_extended_by_the_next_request_and_have_the_models_lo
     start = len(last.prompt_ids)
     expected = [logprobs[start + i - 1, token].item() for i, token in enumerate(last.completion_ids)]
     assert last.logprobs == pytest.approx(expected, abs=1e-4)
-
-
-def test_missing_checkpoint_is_one_clear_line(tmp_path):
-    with pytest.raises(ArtifactError, match="holds no checkpoint"):
-        TransformersModel.load(tmp_path)
 
 
 def test_a_message_gets_what_is_left_of_the_context_and_one_without_room_ends_as_context(base):
