@@ -22,10 +22,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 from fusesearch.core.errors import ArtifactError
 from fusesearch.localizers.ranker.columns import FORMS, Candidate
+from fusesearch.localizers.ranker.evidence import WIDE
+from fusesearch.localizers.ranker.facts import HUMP, PART, same_letters
 from fusesearch.localizers.ranker.index import Index
 
 VERSION = 1
@@ -92,8 +95,15 @@ def lexicon() -> Lexicon:
 
 
 def words_in(text: str) -> list[str]:
-    """The words of a text in lower case, identifiers by their parts; single letters do not count."""
-    return [word.lower() for word in _WORD.findall(text) if len(word) > 1]
+    """The words of a text in lower case, identifiers by their parts; single letters do not count.
+
+    Scripts that put no blanks between words give their pairs of letters.
+    """
+    if text.isascii():
+        return [word.lower() for word in _WORD.findall(text) if len(word) > 1]
+    words = [word.lower() for part in PART.findall(WIDE.sub(r" \g<0> ", same_letters(text))) for word in HUMP.split(part)]
+    pieces = (map("".join, pairwise(word)) if WIDE.match(word) else [word] for word in words if not word.isdigit())
+    return [piece for some in pieces for piece in some if len(piece) > 1]
 
 
 def issue_words(issue: str) -> dict[str, int]:

@@ -269,6 +269,7 @@ SCRIPTS = {
     "src/kago.py": "def 合計計算(品目):\n    pass\n\n\ndef 合計(品目):\n    pass\n\n\ndef total_price(a):\n    pass\n",
     "src/Zähler.java": "class Zähler {\n  int alsÜbersicht(int a) {\n  }\n  int другое(int a) {\n  }\n}\n",
     "src/marks.py": "def योग_निकालो(a):\n    pass\n\n\ndef บันทึก(a):\n    pass\n",
+    "src/счёт.py": "class Счётчик:\n    def посчитать_сумму(self):\n        pass\n\n\ndef find_file(x):\n    pass\n",
     "src/other.py": "def unrelated(a):\n    pass\n",
 }
 
@@ -276,6 +277,7 @@ SCRIPTS = {
 @pytest.mark.parametrize(
     ("issue", "function"),
     [
+        ("посчитать_сумму returns 0", "src/счёт.py::Счётчик.посчитать_сумму"),
         ("größe_prüfen returns True for 4", "src/waage.py::Waage.größe_prüfen"),
         ("gro\u0308\u00dfe_pru\u0308fen returns True", "src/waage.py::Waage.größe_prüfen"),  # decomposed, as macOS writes it
         ("Falsch\n\nDie Methode `Waage.überlauf` wird nie gerufen", "src/waage.py::Waage.überlauf"),
@@ -292,6 +294,7 @@ def test_names_in_any_script_are_found_in_issue_and_code(tmp_path: Path, issue: 
     found = ranking_of(issue, Repository(write(tmp_path / "r", SCRIPTS)), tmp_path / "cache")
     assert [one.candidate.entity for one in found.functions if one.candidate.columns.get("named_unique")] == [function]
     assert found.files[0].candidate.path == function.partition("::")[0]
+    assert found.functions[0].candidate.entity == function
     place = answer_of(issue, Repository(tmp_path / "r"), tmp_path / "cache")["places"][0]
     assert place["path"] == found.files[0].candidate.path
 

@@ -32,7 +32,7 @@ def test_a_word_counts_by_its_weight_and_by_both_places(tmp_path: Path) -> None:
     texts = ["src/jobs.py::delete\nqueue", "src/queue.py::run\nx", "src/other.py::run\nunheard", "a.py::b\nnothing"]
     # The title has `delete`, the text `queue` and `unheard`, which is rare.
     assert known.scores("Delete fails\nthe queue is unheard of", texts) == [3 * 4 + 5 * 0.5, 5 * 1, 10 * 0.5, 0]
-    assert known.scores("7\n中文 é", ["a.py::b\nc"]) == [None]  # an issue without words
+    assert known.scores("7\n中 é", ["a.py::b\nc"]) == [None]  # an issue without words
     # A long text and an issue of many words count less.
     known = lexicon_of(tmp_path, "delete 3\n", length=0.5, power=1)
     short, long = known.scores("delete", ["a.py::delete\nxx", "a.py::delete\nxx yy zz"])
@@ -49,6 +49,11 @@ def test_words_are_parts_of_identifiers_and_keep_their_first_place() -> None:
         "src": 1, "io": 1, "reader": 0, "py": 1, "read": 0, "return": 2,
     }  # fmt: skip
     assert text_words("src/reader.py\n\nread")["reader"] == 0  # a file is called by its name
+
+
+def test_words_are_of_any_script() -> None:
+    assert list(issue_words("größeПрüfen2 посчитать_Сумму: błąd ﬁnd")) == ["größe", "прüfen", "посчитать", "сумму", "błąd", "find"]
+    assert list(issue_words("更新する メソッドa 가격")) == ["更新", "新す", "する", "メソ", "ソッ", "ッド", "가격"]
 
 
 def test_texts_begin_with_what_says_most() -> None:
