@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import os
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fusesearch.core.errors import DataError
-from fusesearch.core.text import decoded
+from fusesearch.core.text import decoded, marked
 
 if TYPE_CHECKING:
     import typer
@@ -70,7 +71,7 @@ def print_json(value: Any) -> None:
 
 
 def read_input(path: Path, what: str) -> str:
-    """Text of ``path``, or of stdin for ``-``: UTF-8, or as its mark says. Undecodable bytes are replaced.
+    """Text of ``path``, or of stdin for ``-``: UTF-8, UTF-16 without a mark, or as its mark says. Undecodable bytes are replaced.
 
     Raises :class:`DataError`.
     """
@@ -78,6 +79,9 @@ def read_input(path: Path, what: str) -> str:
         data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     except OSError as error:
         raise DataError(f"cannot read the {what} {path}: {error.strerror or error}") from None
+    even, odd = data[:4096:2].count(0), data[1:4096:2].count(0)
+    if even != odd and marked(data[:4]) is None:  # no text of UTF-8 has a NUL, each line's end in UTF-16 has one
+        data = (codecs.BOM_UTF16_BE if even > odd else codecs.BOM_UTF16_LE) + data
     return decoded(data)
 
 

@@ -72,9 +72,9 @@ def test_an_issue_with_blanks_that_names_no_file_is_the_text_itself(run, repo, t
     assert (missing.exit_code, missing.stderr) == (1, "fusesearch: cannot read the issue missing.md: No such file or directory\n")
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
-def test_an_issue_with_a_byte_order_mark_is_read_as_it_says(run, repo, tmp_path, encoding):
-    data = "perimeter(3) returns 9\n".encode(encoding)
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be"])
+def test_an_issue_is_read_as_its_byte_order_mark_says_or_its_zero_bytes(run, repo, tmp_path, encoding):
+    data = "perimeter(3) returns 9\n\u5408\u8a08\n".encode(encoding)
     (tmp_path / "issue.md").write_bytes(data)
     assert "pkg/shapes.py:6-7  perimeter" in run("localize", "--repo", repo, "--issue", tmp_path / "issue.md").stdout
     assert "pkg/shapes.py:6-7  perimeter" in run("localize", "--repo", repo, "-", stdin=data).stdout
