@@ -52,7 +52,7 @@ def test_words_are_parts_of_identifiers_and_keep_their_first_place() -> None:
 
 
 def test_words_are_of_any_script() -> None:
-    assert list(issue_words("größeПрüfen2 посчитать_Сумму: błąd ﬁnd")) == ["größe", "прüfen", "посчитать", "сумму", "błąd", "find"]
+    assert list(issue_words("größeÜber2 посчитать_Сумму: błąd ﬁnd")) == ["größe", "über", "посчитать", "сумму", "błąd", "find"]
     assert list(issue_words("更新する メソッドa 가격")) == ["更新", "新す", "する", "メソ", "ソッ", "ッド", "가격"]
 
 
