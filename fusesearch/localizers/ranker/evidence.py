@@ -210,7 +210,8 @@ def _shortened(text: str) -> str:
     """A long text without lines that a log repeats; if that is long, of its middle only traces and errors, rare ones first."""
     if len(text) <= MAX_CHARS:
         return text
-    lines = [line[:MAX_LINE_CHARS] for line in text.split("\n")]
+    rows = (line.split("\\n") if len(line) > MAX_LINE_CHARS else [line] for line in text.split("\n"))  # of a log that is JSON
+    lines = [line[:MAX_LINE_CHARS] for row in rows for line in row]
     forms = [re.sub(r"\d+", "0", line) for line in lines]
     times, seen = Counter(forms), Counter[str]()
     kept = []
