@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fusesearch.core.caches import Caches
 from fusesearch.localizers.ranker.answer import Fields, Ranking, rank
-from fusesearch.localizers.ranker.building import Progress, outside_of_checkout
+from fusesearch.localizers.ranker.building import Progress, notebooks_naming, outside_of_checkout
 from fusesearch.localizers.ranker.facts import same_letters
 from fusesearch.localizers.ranker.features import candidates_of
 from fusesearch.localizers.ranker.index import Index
@@ -61,5 +61,6 @@ def answer_in(text: str, index: Index, top: int | None = None) -> tuple[Ranking,
     index.progress.outside = outside_of_checkout(text, index.repository)
     ranking = ranking_in(text, index, FEW_FILES)
     if is_search(text) or says_little(ranking, text):
+        index.progress.notebooks = notebooks_naming(text, index.repository)
         return ranking, search_in(text, index, ranking, top)
     return ranking, fields_for_people(ranking, text, top)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from contextvars import Context
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ WAIT_SECONDS = 30.0
 _KEPT_SECONDS = 1.0  # what a process that is killed loses
 _RACY_SECONDS = 2.0
 _FOLDERS = 3
+_NOTEBOOKS = 50
 _TEXT_CHARS = 20_000
 
 
@@ -39,7 +41,7 @@ class Progress:
     Files whose paths share words with ``text`` come first. ``told`` hears the files done so far and the number of those to do,
     which other threads find in ``done`` and ``total``. Of the ``files`` of an open index, ``missing`` are those that are not in
     it yet. ``no_history`` says why earlier commits do not count, empty if they do or if there are none. ``outside`` are files
-    that the issue names and a sparse checkout leaves out.
+    that the issue names and a sparse checkout leaves out, ``notebooks`` those that have a name of it: they are no code here.
     """
 
     def __init__(self, told: Callable[[int, int], None] | None = None, patience: float = math.inf, text: str = "") -> None:
@@ -49,6 +51,7 @@ class Progress:
         self.missing: list[str] = []
         self.no_history = ""
         self.outside: list[str] = []
+        self.notebooks: list[str] = []
         self._told = told
 
     def __call__(self, done: int, total: int) -> None:
@@ -58,9 +61,10 @@ class Progress:
             self._told(done, total)
 
     def fields(self) -> dict[str, Any]:
-        """What an answer says of itself where something is amiss: ``no_history``, ``outside`` and ``unindexed``."""
+        """What an answer says of itself where something is amiss: ``no_history``, ``outside``, ``notebooks``, ``unindexed``."""
         missing = {"files": len(self.missing), "of": self.files, "folders": self._folders()}
-        fields = {"no_history": self.no_history, "outside": self.outside, "unindexed": missing if self.missing else None}
+        fields: dict[str, Any] = {"no_history": self.no_history, "outside": self.outside, "notebooks": self.notebooks}
+        fields["unindexed"] = missing if self.missing else None
         return {name: value for name, value in fields.items() if value}
 
     def notes(self) -> list[str]:
@@ -70,6 +74,8 @@ class Progress:
             folders = dict.fromkeys(os.path.dirname(path) for path in self.outside)
             how = f"`git sparse-checkout add {' '.join(folders)}`"
             notes.append(f"Outside of this sparse checkout: {', '.join(self.outside)} ({how} adds it).")
+        if self.notebooks:
+            notes.append(f"Notebooks are no code here, but a name of this text stands in {', '.join(self.notebooks)}.")
         if self.missing:
             said = (
                 f"{len(self.missing):,} of {self.files:,} files are not yet indexed, most of them in {', '.join(self._folders())}"
@@ -89,6 +95,13 @@ def outside_of_checkout(text: str, repository: Repository) -> list[str]:
         return []
     names = (clean_name(name) for name in tracked_files(repository.root))
     return [path for path in names if path and path in text and not os.path.lexists(repository.root / path)][:_FOLDERS]
+
+
+def notebooks_naming(text: str, repository: Repository) -> list[str]:
+    """A few notebooks, among the first, that have a name of several words of a text."""
+    names = [name.encode() for name in IDENTIFIER.findall(text[:_TEXT_CHARS]) if len(words_of(name)) > 1]
+    paths = islice((path for path in repository.files() if path.endswith(".ipynb")), _NOTEBOOKS if names else 0)
+    return [path for path in paths if (data := bytes_of(repository, path)) and any(name in data for name in names)][:_FOLDERS]
 
 
 class Building:

@@ -161,6 +161,16 @@ def test_a_file_that_the_issue_names_outside_of_a_sparse_checkout_is_said_to_be_
         assert any("far/away.py (`git sparse-checkout add far` adds it)" in note for note in progress.notes()) == bool(outside)
 
 
+def test_a_notebook_that_has_a_name_of_the_issue_is_named_where_nothing_else_is_found(tmp_path: Path):
+    notebook = json.dumps({"cells": [{"cell_type": "code", "source": ["def smooth_curve(values):\n"]}]})
+    repository = Repository(write(tmp_path / "r", {"curves.ipynb": notebook, "other.ipynb": "{}"}))
+    for text, found in (("smooth_curve returns too much", ["curves.ipynb"]), ("nothing here is smooth", [])):
+        progress = Progress()
+        answer_of(text, repository, tmp_path / "index", progress)
+        assert progress.fields() == ({"notebooks": found} if found else {})
+        assert [note.rpartition(" in ")[2] for note in progress.notes()] == [f"{name}." for name in found]
+
+
 def test_a_shallow_clone_has_the_history_that_it_has(root: Path, tmp_path: Path):
     for message in ("one", "two", "three"):
         (root / "pkg/store.py").write_text(f"{FILES['pkg/store.py']}# {message}\n")
