@@ -163,7 +163,6 @@ LANGUAGES: dict[str, Language] = {
             **_all("property_declaration indexer_declaration event_declaration", nodes.csharp_accessors),
         },
         _all("class_declaration struct_declaration interface_declaration enum_declaration record_declaration", nodes.by_name),
-        keywords=_WORDS | {"extension"},  # of C# 14, whose members are those of the class
         reserved=True,
     ),
     "ruby": Language(

@@ -158,6 +158,8 @@ def csharp_member(node: Any) -> str | None:
     """A method, constructor, destructor or operator with a body."""
     if not node.child_by_field_name("body"):
         return None
+    if node.type == "constructor_declaration" and by_name(node) == "extension":
+        return None  # of C# 14, whose members are those of the class
     if node.type == "operator_declaration":
         return f"operator {text_of(node.child_by_field_name('operator'))}"
     if node.type == "conversion_operator_declaration":
