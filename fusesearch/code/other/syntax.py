@@ -239,9 +239,8 @@ def _parser(language: str) -> Any:
 
 @cache
 def _keywords(language: str) -> frozenset[bytes]:
-    """The words that are tokens of their own in a grammar."""
+    """The words that are tokens of their own in a grammar, as such or in a node such as ``open_modifier``."""
     grammar = _parser(language).language
-    words = (
-        grammar.node_kind_for_id(kind) or "" for kind in range(grammar.node_kind_count) if not grammar.node_kind_is_named(kind)
-    )
-    return frozenset(word.encode() for word in words if re.fullmatch("[a-z]{2,}", word))
+    kinds = ((grammar.node_kind_for_id(kind) or "", grammar.node_kind_is_named(kind)) for kind in range(grammar.node_kind_count))
+    words = (re.fullmatch("([a-z]{2,})_modifier" if named else "([a-z]{2,})", kind) for kind, named in kinds)
+    return frozenset(word[1].encode() for word in words if word)
