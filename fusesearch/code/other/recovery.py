@@ -45,6 +45,11 @@ _CLASS = re.compile(
 """The word and name of a class or the like, before what may follow them in a head."""
 _NAME = re.compile(rb"(?<![\w$@])[a-z]+(?=<|\s*[(:,;)=.?\]])|(?<=\.)[a-z]+\b")
 """What may be a name, by what stands beside it."""
+_HEAD = re.compile(
+    rb"(?m)\s*^([ \t]*)(?=\S)[^(){}=;]*(?<![@\[\w])\w*[a-z0-9]\s*"  # no annotation, and no macro in capitals
+    rb"\((?:[^(){}]|\([^(){}]*\))*\)(?=(?:[^\n]|\n\1[ \t]|\n\1\Z)*\Z)"
+)
+"""What stands before a function's block up to its parameters, unless another statement begins after them."""
 _NESTED = re.compile(rb"\([^(){}]*\)|<[^<>(){};]*>")
 _COMMENT = rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _STRING = (
@@ -167,7 +172,7 @@ class Recovery:
     def _simpler(self, texts: Sequence[Text], opened: int, heads: Heads) -> Iterator[tuple[Text, Text]]:
         """Each piece, and what to try in its place: those whose heads before ``opened`` lack the most last."""
         yield from zip(texts, texts, strict=True)
-        if data := _only_class(texts[0].data, opened - 1):
+        for data in filter(None, [_only_class(texts[0].data, opened - 1), _only_parameters(texts[0].data, opened - 1)]):
             yield texts[0], Text(data, texts[0].parse)
         for text in texts:
             for named in (True, False):
@@ -247,6 +252,12 @@ def _only_class(data: bytes, opened: int) -> bytes:
         head, before = _NESTED.sub(lambda match: blank(match[0]), head), head
     named = _CLASS.search(head)
     return blank(data[: named.start()]) + named[1] + blank(data[named.end(1) : opened]) + data[opened:] if named else b""
+
+
+def _only_parameters(data: bytes, opened: int) -> bytes:
+    """A text without what stands between a function's parameters and its block, empty if it has none."""
+    head = _HEAD.match(masked(data[: max(opened, 0)]))
+    return data[: head.end()] + blank(data[head.end() : opened]) + data[opened:] if head else b""
 
 
 def _by_marks(code: bytes, data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
