@@ -21,8 +21,8 @@ def repo(tmp_path):
 
 def test_the_snippet_of_the_readme_runs(repo, capsys):
     (snippet,) = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.DOTALL | re.MULTILINE)
-    exec(snippet.replace("path/to/repository", str(repo)).replace("the text of an issue", "perimeter(3) is wrong"), {})
-    assert re.fullmatch(r"shapes\.py 0\.9\d+ \['perimeter'\]\n", capsys.readouterr().out)
+    exec(snippet.replace("path/to/repository", str(repo)).replace("the text of an issue", "perimeter(3) returns 9"), {})
+    assert re.fullmatch(r"shapes\.py 0\.\d+ \['perimeter'\]\n", capsys.readouterr().out)
 
 
 def test_localize_runs_where_an_event_loop_runs_and_has_an_async_twin(repo):
