@@ -29,7 +29,7 @@ from fusesearch.localizers.ranker.frames import all_frames
         ("   3: p::raw::write::{{closure}}::h0123456789abcdef\n      at src/raw.rs:7", ("src/raw.rs", 7, "p::raw::write")),
         ("thread 'main' panicked at 'no entry', src/raw.rs:7:5", ("src/raw.rs", 7, None)),
         ("#0 /app/src/Raw.php(7): Acme\\Raw->write()\n#1 {main}", ("/app/src/Raw.php", 7, "Acme\\Raw->write")),
-        (" Util\\Git->sync() at phar:///bin/c.phar/src/Util/Git.php:153", ("/bin/c.phar/src/Util/Git.php", 153, "Util\\Git->sync")),
+        (" Util\\Git->sync() at phar:///c.phar/src/Util/Git.php:153", ("/c.phar/src/Util/Git.php", 153, "Util\\Git->sync")),
         ("  at ~/venv/site-packages/poetry/app.py:12 in run", ("~/venv/site-packages/poetry/app.py", 12, "run")),
         ("│ /srv/app/store.py:12 in write                   │", ("/srv/app/store.py", 12, "write")),
         (
