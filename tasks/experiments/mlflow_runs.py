@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -36,8 +35,8 @@ def track_experiment(experiment: Experiment, runs: Sequence[ArmRun], results: Re
     key = _key(experiment, params.profile)
     arms = [arm_record(experiment, run, params, key) for run in runs]
     files = [path for name in RESULT_FILES if (path := experiment.folder / name).exists()]
-    current = {"current": [arm.key for arm in arms], "outputs": digests(files)}
-    parent = _parent_record(experiment, results, params.profile, **current, **revision())
+    current = [arm.key for arm in arms]
+    parent = _parent_record(experiment, results, params.profile, {}, current=current, outputs=digests(files), **revision())
     for row in (parent, *arms):
         write_record(row)
     for row in (*arms, parent):
@@ -75,9 +74,7 @@ def _key(experiment: Experiment, profile: str) -> str:
     return digest("experiment", experiment.name, profile)[:32]
 
 
-def _parent_record(
-    experiment: Experiment, results: Results, profile: str, tags: Mapping[str, str] = MappingProxyType({}), **more: Any
-) -> RunRecord:
+def _parent_record(experiment: Experiment, results: Results, profile: str, tags: Mapping[str, str], **more: Any) -> RunRecord:
     claims = "\n".join(f"- {claim.sentence}" for claim in results.claims)
     description = [experiment.question, f"**Hypothesis.** {experiment.hypothesis.strip()}", results.summary, claims]
     return RunRecord(

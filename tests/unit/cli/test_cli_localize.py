@@ -304,11 +304,8 @@ def test_lines_fit_the_screen_and_begin_with_a_whole_path(width, colour):
 
 
 def test_no_colour_where_none_is_wanted(monkeypatch, tmp_path):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    monkeypatch.setattr("sys.stdout", Terminal())
+    monkeypatch.setattr("sys.stdout", out := io.StringIO())
+    monkeypatch.setattr(out, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "90")
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("NO_COLOR", "TERM"):

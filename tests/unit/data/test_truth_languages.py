@@ -26,11 +26,7 @@ SOURCES = {
     "a.rb": ("class A\n  def f\n    # why\n    return 1\n  end\nend\n\ndef g\n  return 3\nend\n", "A.f", "g"),
     "a.php": ("<?php\nclass A {\nfunction f() {\n  // why\n  return 1;\n}\n}\n\nfunction g() {\n  return 3;\n}\n", "A.f", "g"),
     "a.kt": ("class A {\n  fun f(): Int {\n    // why\n    return 1\n  }\n}\n\nfun g(): Int {\n  return 3\n}\n", "A.f", "g"),
-    "a.swift": (
-        "class A {\n  func f() -> Int {\n    // why\n    return 1\n  }\n}\n\nfunc g() -> Int {\n  return 3\n}\n",
-        "A.f",
-        "g",
-    ),
+    "a.swift": ("class A {\nfunc f() -> Int {\n// why\nreturn 1\n}\n}\n\nfunc g() -> Int {\nreturn 3\n}\n", "A.f", "g"),
     "a.scala": ("class A:\n  def f: Int =\n    // why\n    1\n\nobject B:\n  def g: Int =\n    3\n", "A.f", "B.g"),
 }
 
