@@ -33,23 +33,25 @@ MENDED = 6
 _MARK = re.compile(rb"[(\[{]|[)\]]|\}(?:\s*;|[ \t]*,[ \t]*(?=\n))?|;|\n[ \t\r]*(?=\n)")
 _GOES_ON = re.compile(
     rb"\s*(?:[.,)\]{=:?&|+*/<>-]|(?:@\w+(?:\([^()]*\))?\s+)*(?:[gs]et)\b(?!\s*\w)"
-    rb"|(?:else|elsif|catch|rescue|finally|ensure|while|when|where)\b)|[ \t]*[A-Za-z_]\w*[ \t]*[;,=\[]"
+    rb"|(?:else|elsif|catch|rescue|finally|ensure|while|when|where)\b)|[ \t]*(?!private|protected)[A-Za-z_]\w*[ \t]*[;,=\[]"
 )
 """What goes on with a statement after a block, or on another line."""
 _LINE = re.compile(rb"^([ \t]*)(\S[^\n]*)\n?", re.MULTILINE)
 _PAIRS = (b"()", b"[]", b"{}")
 _CLASS = re.compile(
-    rb"(?<![\w(<,])((?:class|interface|object|struct|enum|trait|namespace|module|extension|protocol|actor|union|record)\s+[A-Za-z_]\w*)"
+    rb"(?<![\w(<,])(?P<kept>(?:class|interface|object|struct|enum|trait|namespace|module|extension|protocol|actor|union|record)\s+[A-Za-z_]\w*)"
     rb"\s*(?:\Z|[:@,]|(?:extends|implements|permits|where|with|final|internal|private|protected|public|actual|constructor)\b)"
 )
 """The word and name of a class or the like, before what may follow them in a head."""
 _NAME = re.compile(rb"(?<![\w$@])[a-z]+(?=<|\s*[(:,;)=.?\]])|(?<=\.)[a-z]+\b")
 """What may be a name, by what stands beside it."""
 _HEAD = re.compile(
-    rb"(?m)\s*^([ \t]*)(?=\S)[^(){}=;]*(?<![@\[\w])\w*[a-z0-9]\s*"  # no annotation, and no macro in capitals
-    rb"\((?:[^(){}]|\([^(){}]*\))*\)(?=(?:[^\n]|\n\1[ \t]|\n\1\Z)*\Z)"
+    rb"(?m)(?P<kept>\s*^([ \t]*)(?=\S)[^(){}=;]*(?<![@\[\w])\w*[a-z0-9]\s*"  # no annotation, and no macro in capitals
+    rb"\((?:[^(){}]|\([^(){}]*\))*\))(?=(?:[^\n]|\n\2[ \t]|\n\2\Z)*\Z)"
 )
 """What stands before a function's block up to its parameters, unless another statement begins after them."""
+_INDENTED = re.compile(rb"(?m)\s*^([ \t]*)(?=\S)[^{]*?[:=][ \t]*\n(?P<inside>(?=\s*^\1[ \t]+\S)(?:.*\n)*\1[ \t]+\S.*)")
+"""A block by indentation: what is deeper, below a line that ends with a colon or an equals sign."""
 _NESTED = re.compile(rb"\([^(){}]*\)|<[^<>(){};]*>")
 _COMMENT = rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _STRING = (
@@ -123,7 +125,7 @@ class Recovery:
     ) -> None:  # fmt: skip
         self._texts = [Text(source, parsers[0]) for source in sources] + [Text(sources[0], parse) for parse in parsers[1:]]
         self.code = masked(sources[-1], quotes=row.quotes, hashes=row.hashes)
-        self._source, self._walk, self._ends = sources[-1], walk, row.ends
+        self._source, self._walk, self._ends, self._indented = sources[-1], walk, row.ends, row.indented
         self._names = {word: word.swapcase() for word in keywords if word.swapcase() not in self.code}
         self._words = {name.decode(): word.decode() for word, name in self._names.items()}
         self._left = EFFORT * len(self.code) + 10_000
@@ -133,7 +135,7 @@ class Recovery:
 
     def _block(self, start: int, end: int, heads: Heads) -> None:
         """Read the inside of a block."""
-        cut = _by_lines if self._ends else _by_marks
+        cut = _by_lines if self._ends or self._indented else _by_marks
         self._group(list(cut(self.code, self._source, start, end)), heads)
 
     def _group(self, pieces: Sequence[tuple[int, int]], heads: Heads) -> None:
@@ -156,12 +158,15 @@ class Recovery:
     def _piece(self, start: int, end: int, texts: Sequence[Text], heads: Heads) -> None:
         """Read one piece that has errors."""
         opened, closed = _block_by_lines(self.code, start, end) if self._ends else _largest_block(self.code, start, end)
-        first, last = opened - start, closed - start
-        emptied = [Text(text.data[:first] + blank(text.data[first:last]) + text.data[last:], text.parse) for text in texts]
+        lines = list(_by_lines(self.code, b"", start, end))
+        indented = _INDENTED.match(self.code, start, end) if self._indented and len(lines) == 1 else None
+        opened, closed = indented.span("inside") if indented else (opened, closed)
+        first, last, filler = opened - start, closed - start, b"0" if indented else b""  # such a block may not be empty
+        inside = blank(self.code[opened : closed - len(filler)]) + filler
+        emptied = [Text(text.data[:first] + inside + text.data[last:], text.parse) for text in texts]
         for whole, text in self._simpler(emptied, first, heads):
             if self._read(text, whole, start, heads, (opened, closed)):
                 return
-        lines = list(_by_lines(self.code, b"", start, end))
         if len(lines) > 1:
             self._group(lines, heads)
         elif len(heads) > 1 and any(self._read(text, text, start, heads[:-1]) for text in texts):
@@ -172,7 +177,7 @@ class Recovery:
     def _simpler(self, texts: Sequence[Text], opened: int, heads: Heads) -> Iterator[tuple[Text, Text]]:
         """Each piece, and what to try in its place: those whose heads before ``opened`` lack the most last."""
         yield from zip(texts, texts, strict=True)
-        for data in filter(None, [_only_class(texts[0].data, opened - 1), _only_parameters(texts[0].data, opened - 1)]):
+        if data := _only_head(texts[0].data, opened - 1):
             yield texts[0], Text(data, texts[0].parse)
         for text in texts:
             for named in (True, False):
@@ -190,7 +195,7 @@ class Recovery:
                     for word in _NAME.finditer(text.data, text.data.rfind(b"\n", 0, first) + 1):
                         if word.start() <= last:
                             source[word.start() : word.end()] = self._names.get(word[0], word[0])
-                elif last < opened or not re.search(rb"[{}]", source[first:last]):
+                elif last < opened or not re.search(rb"[{}\n]", source[first:last]):
                     source[first:last] = blank(bytes(source[first:last]))
             if source == text.data:
                 break
@@ -245,19 +250,15 @@ def _parsed(text: Text, heads: Heads) -> Any:
     return text.parse(before + text.data + b"".join(b"\n" + after for _, after in reversed(heads)))
 
 
-def _only_class(data: bytes, opened: int) -> bytes:
-    """A text without all of the head before ``opened`` but the word and name of a class or the like, empty if it has none."""
-    head, before = masked(data[: max(opened, 0)]), b""
+def _only_head(data: bytes, opened: int) -> bytes:
+    """A text whose head before ``opened`` is a class's word and name, or ends with a function's parameters; empty if none has."""
+    code = head = masked(data[: max(opened, 0)])
+    before = b""
     while head != before:
         head, before = _NESTED.sub(lambda match: blank(match[0]), head), head
-    named = _CLASS.search(head)
-    return blank(data[: named.start()]) + named[1] + blank(data[named.end(1) : opened]) + data[opened:] if named else b""
-
-
-def _only_parameters(data: bytes, opened: int) -> bytes:
-    """A text without what stands between a function's parameters and its block, empty if it has none."""
-    head = _HEAD.match(masked(data[: max(opened, 0)]))
-    return data[: head.end()] + blank(data[head.end() : opened]) + data[opened:] if head else b""
+    named = _CLASS.search(head) or _HEAD.match(code)
+    first, last = named.span("kept") if named else (0, 0)
+    return blank(data[:first]) + data[first:last] + blank(data[last:opened]) + data[opened:] if named else b""
 
 
 def _by_marks(code: bytes, data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
