@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SETTINGS = "fusesearch.json"
 """Written beside a checkpoint by training: the tool limits and loop settings it was trained with."""
+_WITHIN, _FILTERS = "fusesearch.localizers.ranker.within:within", "fusesearch.localizers.ranker.within:FILTERS"
+"""Imported when used: GRPO reads settings here, and the ranker's code decides nothing of what it trains."""
 GONE = {"sure", "timeout_seconds", "encoder", "query_prefix"}
 """Settings that the file of an older checkpoint can have and that mean nothing any more."""
 
@@ -241,11 +244,9 @@ def localize(repo: str | Path, issue: str, **options: Any) -> Answer:
 
 async def localize_async(repo: str | Path, issue: str, **options: Any) -> Answer:
     """:func:`localize` for programs with an event loop; a model may answer several at once."""
-    from fusesearch.localizers.ranker.within import FILTERS, within
-
-    filters = {name: options.pop(name) for name in FILTERS if name in options}
+    filters = {name: options.pop(name) for name in resolve_name(_FILTERS) if name in options}
     searcher = choose(SearchOptions(**options))
-    repository = within(Repository(Path(repo)), **filters)
+    repository = resolve_name(_WITHIN)(Repository(Path(repo)), **filters)
     return with_lines(await _answer(searcher, repository, issue, "issue"), repository)
 
 

@@ -90,6 +90,7 @@ def test_code_that_decides_a_stage_is_known_and_that_of_other_languages_where_th
         assert not [name for name in listed(stage, params) if name.startswith(code.OTHER_LANGUAGES)], stage
     git = override(params, {"mine.source": "git"}, "test")
     assert f"{code.OTHER_LANGUAGES}languages.py" in listed("filter", git)
+    assert not any("localizers/ranker/" in file for stage in STAGES for file in listed(stage, params))
     ranked = override(params, {"agent.pre_search": "ranker"}, "test")
     assert "fusesearch/localizers/ranker/features.py" in listed("synthesize", ranked) - listed("synthesize", params)
 
