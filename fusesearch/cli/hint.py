@@ -18,7 +18,7 @@ _GREP = re.compile(r"(?:^|[;&|(]\s*)(?:(?:rg|ag|ack|git grep)\s|grep\s+(?:\S+\s+
 
 
 def hint(given: str) -> str:
-    """What to print about the call ``given`` as JSON; empty if it is no search over folders."""
+    """What to print about the call ``given`` as JSON; empty if it does not search folders."""
     with suppress(ValueError, TypeError, AttributeError, LookupError, OSError):
         call = json.loads(given)
         if _over_folders(call["tool_input"], call.get("cwd") or "."):

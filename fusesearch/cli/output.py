@@ -86,7 +86,7 @@ def read_input(path: Path, what: str) -> str:
 
 
 def save_text(path: Path, text: str) -> None:
-    """Write a file the user asked for, atomically; what is none, such as ``/dev/stdout`` and a link, is written and stays.
+    """Write a file the user asked for, atomically; a device such as ``/dev/stdout`` or a link is written and stays.
 
     Raises :class:`DataError` when that fails.
     """

@@ -31,7 +31,7 @@ PLAIN = Screen()
 
 
 def screen() -> Screen:
-    """That of stdout. No colour where it is no terminal, or ``NO_COLOR`` or ``TERM=dumb`` asks for none (no-color.org)."""
+    """That of stdout. No colour unless it is a terminal, nor if ``NO_COLOR`` (no-color.org) or ``TERM=dumb`` is set."""
     if not sys.stdout.isatty():
         return PLAIN
     import shutil

@@ -18,7 +18,7 @@ Keys = tuple[str | int, ...]
 def put(text: str, keys: Keys, value: Any) -> str:
     """``text`` with the value at ``keys``, in objects and lists that are made where they lack.
 
-    Raises :class:`DataError` for a text that is no object in such JSON, or has something else on the way.
+    Raises :class:`DataError` for a text that is not an object in such JSON, or has something else on the way.
     """
     wanted, spans = parsed(text), _spans(text)
     depth = max(number for number in range(len(keys)) if keys[:number] in spans)

@@ -200,7 +200,7 @@ class Answer(Record):
     ``confidence`` is the probability that the first file is right, from localizers that can tell. ``places`` is the same
     ranking by file, of the ranker when people ask: ``modify`` is the set with the highest expected F1, and what is scored.
     The answer of a question has ``values``, the entries of its section, and ``text``, the whole section. ``kind`` is ``search``
-    where the text was no issue: then ``modify`` has the files of ``places``, and nothing has a confidence.
+    where the text was not an issue: then ``modify`` has the functions of ``places``, or the files, and nothing has a confidence.
     """
 
     kind: Literal["search"] | None = Field(None, exclude_if=_absent)

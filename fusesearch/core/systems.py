@@ -47,13 +47,12 @@ def end_after(seconds: float) -> None:
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_PROF, seconds)
         return
-    import faulthandler  # its thread runs whatever holds the interpreter
+    import faulthandler  # its thread runs whatever holds the interpreter; what it says goes to stderr
 
-    with open(os.devnull, "w") as nowhere:
-        if seconds:
-            faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
-        else:
-            faulthandler.cancel_dump_traceback_later()
+    if seconds:
+        faulthandler.dump_traceback_later(seconds, exit=True)
+    else:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def open_below(root: Path, parts: tuple[str, ...]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from fusesearch.localizers.ranker.answer import (
     CHANCE,
@@ -17,9 +16,6 @@ from fusesearch.localizers.ranker.answer import (
 )
 from fusesearch.localizers.ranker.columns import Candidate
 from fusesearch.localizers.ranker.facts import IDENTIFIER, words_of
-
-if TYPE_CHECKING:
-    pass
 
 FILES, FUNCTIONS = 5, 3
 """Files of an answer by default, and functions of each."""
