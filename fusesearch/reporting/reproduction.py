@@ -21,7 +21,14 @@ from fusesearch.reporting.inputs import Inputs, by_arm
 from fusesearch.reporting.page import Page, Section
 from fusesearch.reporting.table import ARMS, Row, Table, cell, difference_table, pair_name, records_table
 
-COMPARISONS = (("sft", "base"), ("sft+rl", "sft"), ("sft", "lexical"), ("sft+rl", "lexical"))
+COMPARISONS = (
+    ("sft", "base"),
+    ("sft+rl", "sft"),
+    ("sft", "lexical"),
+    ("sft+rl", "lexical"),
+    ("sft", "ranker"),
+    ("sft+rl", "ranker"),
+)
 """Pairs (first, second) with a reported difference first - second."""
 
 REPORTED = (
@@ -103,15 +110,20 @@ def compare_arms(arms: Mapping[str, Sequence[Score]]) -> list[Difference]:
 
 
 def verdicts(differences: Sequence[Difference]) -> list[str]:
-    """The claims of the training recipe, each with its number and whether the interval supports it."""
+    """The claims of the training recipe, each with its number and whether the interval supports it.
+
+    Where the `ranker`, which needs no training, was measured, too, the first says whether the student is worth serving.
+    """
     claims = (("sft", "base", "f1_macro"), ("sft+rl", "sft", "reward"), ("sft+rl", "lexical", "f1_macro"))
     found = {(row.first, row.second, row.metric): row for row in differences}
+    last = next((claim for arm in ("sft+rl", "sft") if (claim := (arm, "ranker", "f1_macro")) in found), None)
     sentences = []
-    for row in (found[claim] for claim in claims if claim in found):
-        of = METRICS[row.metric]
+    for claim in ([last] if last else []) + [claim for claim in claims if claim in found]:
+        row, of = found[claim], METRICS[claim[2]]
         compared = f"{label(row.first)} {'above' if row.estimate > 0 else 'below'} {label(row.second)} in {of.heading}"
         zero = "excludes" if row.excludes_zero else "includes"
-        sentences.append(f"{compared}: {cell(row, of, signed=True)}; the interval {zero} zero.")
+        worth = "" if claim != last else "Worth serving: " if row.estimate > 0 and row.excludes_zero else "Not worth serving: "
+        sentences.append(f"{worth}{compared}: {cell(row, of, signed=True)}; the interval {zero} zero.")
     return sentences
 
 

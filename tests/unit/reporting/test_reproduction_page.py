@@ -214,6 +214,9 @@ def test_a_difference_that_the_corrected_test_finds_is_starred():
     assert reproduction.verdicts([Difference(metric="reward", **unclear)]) == [
         "SFT + RL below SFT in Reward: -0.020 [-0.100, +0.100]; the interval includes zero."
     ]
+    ranked = [Difference(metric="f1_macro", **row | {"second": "ranker"}) for row in (clear, unclear)]
+    for rows, said in ((ranked[:1], "Worth serving: SFT above ranker"), (ranked, "Not worth serving: SFT + RL below ranker")):
+        assert [line.partition(" in ")[0] for line in reproduction.verdicts(rows)] == [said]
 
 
 def test_the_reference_tables_of_the_repository_name_the_columns_we_print(request):
