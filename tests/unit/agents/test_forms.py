@@ -75,6 +75,20 @@ FORMS = {
     "JavaScript": f"functions.grep({A})",
     "an end token": f"{LLAMA}<|eom_id|>",
     "elements not closed": "<function=grep>\n<parameter=pattern>\nwanted\n</function>",
+    "Command R": f'Action: ```json\n[\n    {{\n        "tool_name": "grep",\n        "parameters": {A}\n    }}\n]```',
+    "ReAct, marked up": f"**Action:** `grep`\n**Action Input:** `{A}`",
+    "ReAct, in brackets": f"Action: grep[{A}]",
+    "Qwen 2": f"✿FUNCTION✿: grep\n✿ARGS✿: {A}\n✿RESULT✿",
+    "Pangu": f"[unused11][{CALL}][unused12]",
+    "LongCat, pairs": f"<longcat_tool_call>grep\n{PAIR.replace('arg_', 'longcat_arg_')}\n</longcat_tool_call>",
+    "SmolLM 3": f"<code>\n{PYTHON}\n</code>",
+    "Llama 3.1, a bracket missing": f"<function=grep{A}</function>",
+    "a fence in Hermes' tag": f"<tool_call>\n```json\n{CALL}\n```\n</tool_call>",
+    "Python's quotes": f"<tool_call>\n{CALL}\n</tool_call>".replace('"', "'"),
+    "a last comma and a comment": f"[TOOL_CALLS][{CALL[:-1]}, /* all */}},]",
+    "Python in a fence": f"```python\n{PYTHON}\n```",
+    "another prefix and spelling": f'{{"toolName": "default_api.grep:0", "args": {A}}}',
+    "several at once": f'to=multi_tool_use.parallel {{"tool_uses": [{{"recipient_name": "functions.grep", "parameters": {A}}}]}}',
     "no object of arguments": '{"tool": "grep", "pattern": "wanted"}',
 }
 
@@ -106,6 +120,14 @@ def test_several_calls_are_read_in_their_order(form):
     ]  # fmt: skip
 
 
+def test_calls_without_a_mark_may_stand_behind_a_colon_and_have_prose_between_them():
+    for prose in ("First: ", "First:\n```json\n"):
+        text, calls = read_calls(f"{prose}{CALL}\n{'```' * ('`' in prose)}\nThen:\n{CALL}", schemas())
+        assert (text.strip("`\n"), [call.name for call in calls]) == ("First:", ["grep", "grep"])
+    escaped = CALL.replace("wanted", r"def \w+\(\"x\"\)\n")
+    assert read_calls(escaped, schemas())[1][0].arguments == {"pattern": 'def \\w+\\("x"\\)\n'}
+
+
 @given(CALLS)
 def test_hermes_blocks_are_read_as_without_other_forms(calls):
     text = format_calls(calls)
@@ -122,7 +144,7 @@ def test_an_answer_has_no_call(locations):
     "text",
     [
         f"I would use {PYTHON} next.", f"Call grep with {A}.", "grep\nis a tool", "- grep\n- glob",
-        f"As\n```json\n{CALL}\n```\nsays.", 'See\n```json\n{"name": "grep", "version": "1"}\n```',
+        'See\n```json\n{"name": "grep", "version": "1"}\n```',
         '{"name": "other", "arguments": {}}', f"```python\nx = {PYTHON}\n```", f"```python\nimport re\n{PYTHON}\n```",
         '<Tooltip name="grep">text</Tooltip>', '<div class="grep"><p>{x}</p></div>',
         f"<think>\n{FORMS['Kimi K2']}",
@@ -144,7 +166,8 @@ def test_an_answer_that_quotes_a_call_without_a_mark_and_a_message_without_tools
     "text",
     [
         f"[TOOL_CALLS]find[ARGS]{A}", '[TOOL_CALLS]grep[ARGS]{"pattern": "wan', FORMS["MiniMax M2"].replace("grep", "find"),
-        CALL[:-4], CALL.replace("pattern", "regex"), "<|python_tag|>grep wanted", "<new:tool_call>grep :: wanted</new:tool_call>",
+        f"As\n```json\n{CALL}\n```\nsays.", CALL[:-4], CALL.replace("pattern", "regex"), "<|python_tag|>grep wanted",
+        "<new:tool_call>grep :: wanted</new:tool_call>",
     ],
 )  # fmt: skip
 def test_what_looks_like_a_call_and_cannot_be_read_is_told(text):
