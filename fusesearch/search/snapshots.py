@@ -54,8 +54,8 @@ class SnapshotStore:
     def repository(self, source: Path, commit: str, needed: Callable[[str], bool] | None = None) -> Repository:
         """The files of ``commit``, built if necessary. They stay for a day after their last use.
 
-        ``source`` is a bare repository, a ``.git`` folder or a work tree, ``commit`` anything that git resolves to a commit. A file
-        whose content a partial clone lacks is empty if its path is not ``needed``; by default every file is.
+        ``source`` is a bare repository, a ``.git`` folder or a work tree, ``commit`` anything that git resolves to a commit.
+        A file whose content a partial clone lacks is empty if its path is not ``needed``; by default every file is.
         Raises :class:`RepositoryError` on failure.
         """
         try:
