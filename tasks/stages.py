@@ -254,8 +254,7 @@ _ROWS = (
         description="tables beside the paper's with intervals, plots",
         run="tasks.report:make_pages",
         inputs=(
-            *("evaluate.scores", "evaluate.cells"),
-            *("split.metrics", "filter.drops", "mine.table", "select.drops", "select.plane"),
+            *("evaluate.scores", "evaluate.cells", "select.plane"),
             "experiments/reference/fusesearch_table2_stages.csv",
         ),
         outputs={
