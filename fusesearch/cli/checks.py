@@ -36,7 +36,6 @@ EXTRAS = {
     "evaluate": "tables and figures",
     "pipeline": "stages and experiments",
     "mining": "packages to plant faults in",
-    "dashboard": "the dashboard",
     "gpu": "vLLM, for profiles that need GPUs",
 }
 """What each extra is for."""

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, requires
 
 from fusesearch.core.installation import DISTRIBUTION, how_to_install, installed
 
-PARTS = ("models", "train", "evaluate", "pipeline", "mining", "dashboard")
+PARTS = ("models", "train", "evaluate", "pipeline", "mining")
 """The extras that users choose from; the others are for GPUs, teams and developers."""
 
 NEEDS = {
@@ -38,7 +38,7 @@ NEEDS = {
     "python -m flows experiment": "pipeline",
     "python -m flows track": "pipeline",
     "python -m flows.run": "pipeline",
-    "python -m dashboards": "dashboard",
+    "python -m dashboards": "pipeline",
 }
 """The extra that has all a command needs, with an option that changes it; empty for none. Stages that train need `train`, too."""
 

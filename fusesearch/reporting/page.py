@@ -7,14 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fusesearch.core.storage import write_text
 from fusesearch.core.text import printable
 from fusesearch.reporting.table import Table, markdown_cell, terminal_table, turned
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 
 @dataclass(frozen=True)
@@ -39,13 +36,18 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, paragraphs of plain text, figures, tables, and paragraphs that come ``after`` them."""
+    """A heading, paragraphs of plain text, figures, tables, and paragraphs that come ``after`` them.
+
+    In HTML ``word`` stands beside the heading, which leads to ``href``.
+    """
 
     title: str
     text: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
+    word: str = ""
+    href: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,26 +62,21 @@ class Page:
 
     def render(self, suffix: str) -> str:
         """Render as ``md``, with links to the figures, or as ``html``, which needs no other file."""
-        return templates().get_template(f"page.{suffix}.j2").render(page=self)
+        from jinja2 import Environment, PackageLoader, select_autoescape
+
+        loader = PackageLoader("fusesearch.reporting", "templates")
+        pages = Environment(loader=loader, autoescape=select_autoescape(("html.j2",)), trim_blocks=True)
+        pages.filters |= {
+            "cell": markdown_cell,
+            "data_uri": lambda svg: f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}",
+        }
+        return pages.get_template(f"page.{suffix}.j2").render(page=self)
 
     def write_figures(self, out: Path) -> None:
         """Write every figure below ``out``."""
         for section in self.sections:
             for figure in section.figures:
                 write_text(out / self.folder / f"{figure.name}.svg", figure.svg + "\n")
-
-
-def templates(*folders: Path) -> Environment:
-    """The templates of all pages, and those in ``folders``."""
-    from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, select_autoescape
-
-    loader = ChoiceLoader([PackageLoader("fusesearch.reporting", "templates"), FileSystemLoader(folders)])
-    found = Environment(loader=loader, autoescape=select_autoescape(("html.j2",)), trim_blocks=True)
-    found.filters |= {
-        "cell": markdown_cell,
-        "data_uri": lambda svg: f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}",
-    }
-    return found
 
 
 def show(sections: Sequence[Section]) -> None:
