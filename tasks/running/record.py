@@ -24,7 +24,7 @@ from fusesearch.core.overrides import flatten
 from fusesearch.core.schema import Record
 from fusesearch.core.storage import read_json, write_json
 from tasks.running.places import ARTIFACTS, RESULT_FILES, STATE
-from tasks.running.resume import remembered_digests
+from tasks.running.resume import remembered_digest
 
 RUNS = STATE / "runs"
 DVC_LOCK = Path("dvc.lock")
@@ -172,8 +172,7 @@ def digests(paths: Iterable[Path]) -> dict[str, str]:
 
 def path_digest(path: Path) -> str:
     """As :func:`digests`, for one path."""
-    with remembered_digests() as of_file:
-        return of_file(path) if path.is_file() else digest(path, of_file=of_file)[:32]
+    return remembered_digest(path) if path.is_file() else digest(path, of_file=remembered_digest)[:32]
 
 
 def is_unchanged(path: Path, recorded: str) -> bool:

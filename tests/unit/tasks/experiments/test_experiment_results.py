@@ -12,10 +12,9 @@ from fusesearch.evaluation.metrics import METRICS
 from fusesearch.evaluation.statistics import estimate
 from fusesearch.reporting.experiment.pages import overview, page
 from fusesearch.reporting.experiment.results import ordering, read_results
-from tasks.experiments.measuring import measured
 from tasks.experiments.mlflow_runs import arm_record, held_out, varied
 from tasks.experiments.outcome import ArmRun, scores_digest
-from tasks.experiments.results import write_overview, write_results
+from tasks.experiments.results import measured, write_overview, write_results
 from tasks.running.places import MAIN, NODES, experiment_files
 from tests.fakes.experiment_runs import experiment, reference, run, runs, score
 
@@ -29,7 +28,7 @@ def _undrawn():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tasks.experiments.results.draw", lambda names, results: [])
         patch.setattr(
-            "tasks.experiments.measuring.revision", lambda: {"git_revision": "c0ffee", "dirty": False, "dvc_revision": ""}
+            "tasks.experiments.results.revision", lambda: {"git_revision": "c0ffee", "dirty": False, "dvc_revision": ""}
         )
         yield
 
