@@ -162,7 +162,8 @@ def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them_and_what_pri
 
 def test_the_page_says_what_was_noted_of_the_papers_table(better):
     noted = page(better.model_copy(update={"paper_notes": ["It prints e of joint twice."]})).render("md")
-    assert "It prints e of joint twice." in noted[noted.index("## Orderings") :]
+    assert "It prints e of joint twice." in noted[noted.index("## Claims") :]
+    assert noted.splitlines()[2] == "**holds, 1 of 1 claims decided**"
 
 
 def test_calls_of_the_first_turn_of_later_ones_and_repeats_within_a_turn_are_told_apart():
@@ -271,4 +272,5 @@ def test_the_page_over_all_experiments_is_written_from_what_they_wrote_with_ever
     assert "[filtering](filtering/RESULTS.md)" in page
     assert "[other](other/RESULTS.md), 3 runs missing" in page
     assert "a\\|b" in page
-    assert "| confirmed |" in page
+    assert "| holds, 1 of 1 claims decided | F1 and e − no filter in F1 0.7/0.3, mean: +" in page  # noqa: RUF001
+    assert "| open, 0 of 1 claims decided |" in page
