@@ -151,7 +151,7 @@ def stage_record(
 ) -> RunRecord:
     """The record of a stage or node that starts now. :meth:`RunRecord.complete` gives the record of its end.
 
-    ``params`` are all of the run, ``values`` those that the stage reads; ``parent`` is :func:`reproduction_record`, None for nodes.
+    ``params`` are all of the run, ``values`` those that the stage reads; nodes have no ``parent``.
     """
     return RunRecord(
         kind="node" if node else "stage", stage=stage, node=node, params=dict(values), inputs=dict(inputs),
