@@ -1,7 +1,7 @@
 """The stages of the pipeline, each described once.
 
 ``dvc.yaml`` (:mod:`tasks.running.deps`), what DVC sees of the code (:mod:`tasks.code`), the flows, their deployments and
-limits, and the dashboard's counts follow from :data:`STAGES`. A new stage is a row here, a function that takes a
+limits follow from :data:`STAGES`. A new stage is a row here, a function that takes a
 :class:`~tasks.running.node.Job`, and the section of params that it reads.
 """
 
@@ -11,20 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fusesearch.core.config import Params
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.overrides import flat_params
 from fusesearch.training.architectures import is_folder
-
-
-class Count(NamedTuple):
-    """A count of rows that are left after the stage: a figure of it, its heading, and what is counted."""
-
-    figure: str
-    heading: str
-    unit: str = "pairs and instances"
 
 
 @dataclass(frozen=True)
@@ -47,7 +39,6 @@ class Stage:
         divided: whether other processes and machines can do parts of it (:mod:`tasks.running.parts`).
         gpu: whether it uses a GPU if the machine has one.
         shows: outputs that people look at: they are shown in Prefect and kept in MLflow.
-        counts: rows that are left after it, for the dashboard.
     """
 
     name: str
@@ -65,7 +56,6 @@ class Stage:
     divided: bool = False
     gpu: bool = False
     shows: tuple[str, ...] = ()
-    counts: tuple[Count, ...] = ()
 
     @property
     def metrics(self) -> str:
@@ -139,7 +129,6 @@ _ROWS = (
         retried=True,
         divided=True,
         shows=("table",),
-        counts=(Count("pairs", "mined pairs"),),
     ),
     Stage(
         name="filter",
@@ -154,7 +143,6 @@ _ROWS = (
         params=("filter",),
         code=("fusesearch/core/presets.py",),  # the rules that params.yaml leaves to the preset
         shows=("drops",),
-        counts=(Count("instances", "filter: instances kept"),),
     ),
     Stage(
         name="split",
@@ -171,11 +159,6 @@ _ROWS = (
         params=("split", "data_seed"),
         files=lambda params: [*params.split.benchmarks, *params.split.without],
         shows=("card",),
-        counts=(
-            Count("sft_instances", "split: for imitation (sft)"),
-            Count("rl_instances", "split: for reinforcement (rl)"),
-            Count("validation_instances", "split: held out"),
-        ),
     ),
     Stage(
         name="synthesize",
@@ -187,7 +170,6 @@ _ROWS = (
         localizers=_ranking,
         retried=True,
         divided=True,
-        counts=(Count("candidates", "synthesize: candidates", "trajectories"),),
     ),
     Stage(
         name="select",
@@ -201,7 +183,6 @@ _ROWS = (
         },
         params=("select", "agent.history_scope"),
         shows=("drops", "plane"),
-        counts=(Count("selected", "select: trajectories kept", "trajectories"),),
     ),
     Stage(
         name="sft",
@@ -254,8 +235,7 @@ _ROWS = (
         description="tables beside the paper's with intervals, plots",
         run="tasks.report:make_pages",
         inputs=(
-            *("evaluate.scores", "evaluate.cells"),
-            *("split.metrics", "filter.drops", "mine.table", "select.drops", "select.plane"),
+            *("evaluate.scores", "evaluate.cells", "select.plane"),
             "experiments/reference/fusesearch_table2_stages.csv",
         ),
         outputs={

@@ -42,7 +42,7 @@ def write_project(root: Path) -> Path:
     write_text(root / "experiments/reference/table4.csv", PAPER_FILTERING)
     _evaluate(root)
     _data(root)
-    with patch("fusesearch.reporting.charts.svg", lambda chart: "<svg/>"):
+    with patch("fusesearch.reporting.charts.svg", lambda chart, form="": "<svg/>"):
         make_report(Params(), Places(root=root))
         for name, skill in (("filtering", 0.4), ("reward", 0.2)):
             _experiment(root, name, skill)
