@@ -47,6 +47,7 @@ class Stage:
         divided: whether other processes and machines can do parts of it (:mod:`tasks.running.parts`).
         gpu: whether it uses a GPU if the machine has one.
         shows: outputs that people look at: they are shown in Prefect and kept in MLflow.
+        shared: outputs that other projects take from this one with ``dvc get``.
         counts: rows that are left after it, for the dashboard.
     """
 
@@ -65,6 +66,7 @@ class Stage:
     divided: bool = False
     gpu: bool = False
     shows: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
     counts: tuple[Count, ...] = ()
 
     @property
@@ -154,6 +156,7 @@ _ROWS = (
         params=("filter",),
         code=("fusesearch/core/presets.py",),  # the rules that params.yaml leaves to the preset
         shows=("drops",),
+        shared=("instances",),
         counts=(Count("instances", "filter: instances kept"),),
     ),
     Stage(
@@ -201,6 +204,7 @@ _ROWS = (
         },
         params=("select", "agent.history_scope"),
         shows=("drops", "plane"),
+        shared=("trajectories",),
         counts=(Count("selected", "select: trajectories kept", "trajectories"),),
     ),
     Stage(
@@ -213,6 +217,7 @@ _ROWS = (
         retried=True,
         gpu=True,
         shows=("checkpoint",),
+        shared=("checkpoint",),
     ),
     Stage(
         name="grpo",
@@ -227,6 +232,7 @@ _ROWS = (
         retried=True,
         gpu=True,
         shows=("checkpoint",),
+        shared=("checkpoint",),
     ),
     Stage(
         name="evaluate",
