@@ -38,7 +38,7 @@ def test_a_row_names_what_exists():
 
 
 def test_other_projects_take_models_and_data_by_name():
-    named = deps.artifacts(load_params(ROOT / "params.yaml"))
+    named = deps.artifacts(Params())
     models = {name: row["path"] for name, row in named.items() if row["type"] == "model"}
     assert models == {"base": "experiments/nano/base", **{name: f"artifacts/{name}/checkpoint" for name in ("sft", "grpo")}}
     assert set(named) - set(models) == {"instances", "trajectories"}
