@@ -41,14 +41,11 @@ def sources(places: Places) -> Sources:
         scores=places["evaluate.scores"],
         cells=places["evaluate.cells"],
         paper=places.root / PAPER_STAGES,
-        mined=places["mine.table"],
-        drops={"Filter": places["filter.drops"], "Split": places["split.metrics"], "Select": places["select.drops"]},
-        plane=places["select.plane"],
     )
 
 
 def revision(root: Path) -> str:
-    """The git commit of the project, with ``+changes`` when tracked files differ from it."""
+    """The git commit of the project and its date, with ``+changes`` when tracked files differ from it."""
     commit = git("-C", str(root), "rev-parse", "HEAD")
     changes = "+changes" if git("-C", str(root), "status", "--porcelain", "-uno") else ""
-    return f"{commit[:12]}{changes}" if commit else "unknown"
+    return f"{commit[:12]}{changes} of {git('-C', str(root), 'log', '-1', '--format=%cs')}" if commit else "unknown"

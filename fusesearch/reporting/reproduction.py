@@ -5,7 +5,6 @@ The page leaves out what a run lacks (an arm, a drop table). Only scores are req
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,10 @@ from fusesearch.core.storage import write_csv, write_json, write_text
 from fusesearch.core.text import safe_name
 from fusesearch.evaluation.metrics import METRICS, aggregate
 from fusesearch.evaluation.statistics import Difference, Measured, compare, measure
-from fusesearch.reporting import cases, charts
+from fusesearch.reporting import charts
 from fusesearch.reporting.inputs import Inputs, by_arm
 from fusesearch.reporting.page import Page, Section
-from fusesearch.reporting.table import ARMS, Row, Table, cell, difference_table, pair_name, records_table
+from fusesearch.reporting.table import ARMS, Row, Table, cell, difference_table, pair_name
 
 COMPARISONS = (("sft", "base"), ("sft+rl", "sft"), ("sft", "lexical"), ("sft+rl", "lexical"))
 """Pairs (first, second) with a reported difference first - second."""
@@ -31,6 +30,8 @@ REPORTED = (
 IN_FULL = ("f1_micro", "file_macro_f1", "function_macro_f1", "f1_macro", "reward", "efficiency_call", "tokens_context")
 COMPARED = ("f1_macro", "reward", "file_micro_f1", "function_micro_f1", "efficiency", "efficiency_call", "calls_per_turn")
 DRAWN = ("f1_macro", "reward")
+CLAIMS = (("sft", "base", "f1_macro"), ("sft+rl", "sft", "reward"))
+"""What the recipe claims: the first arm above the second in a metric."""
 STAR_NOTE = (
     "A star marks p below 0.05 after Holm's correction over the comparisons of one column. An arm is one training, so the test "
     "is over instances: it compares these checkpoints, not two ways to train."
@@ -54,9 +55,7 @@ def write_report(inputs: Inputs, params: Params, out: Path, provenance: Sequence
         write_text(out / f"report.{suffix}", page.render(suffix))
     write_json(out / "metrics.json", flat_metrics(summary, differences, arms))
     write_csv(out / "table2.csv", table_records(summary))
-    write_csv(out / "differences.csv", [row.model_dump(include=set(DIFFERENCE_COLUMNS)) for row in differences])
     write_csv(out / "calls_by_turn.csv", [{"arm": arm, **row} for arm, rows in inputs.calls_by_turn.items() for row in rows])
-    write_csv(out / "candidates.csv", [row._asdict() for row in inputs.plane])
     return out / "report.md"
 
 
@@ -69,23 +68,19 @@ def page_of(
 ) -> Page:
     """The page of these figures; ``provenance`` names the sources."""
     sections = [
+        _glance(summary),
         _results(inputs, by_arm(inputs.scores), summary, params),
         _differences(differences),
         _behaviour(inputs),
-        cases.section(by_arm(inputs.scores)),
-        _data(inputs, params),
     ]
     repositories = {score.repo for score in inputs.scores if score.repo}
     held_out = f"{len({score.instance_id for score in inputs.scores})} instances of {len(repositories)} repositories"
     return Page(
         f"FuseSearch reproduction, profile {params.profile}",
         [section for section in sections if section.tables or section.figures],
-        verdicts(differences),
+        verdict(differences),
         [("Profile", params.profile), ("Seed", str(params.seed)), ("Held out", held_out), *provenance],
     )
-
-
-DIFFERENCE_COLUMNS = ("first", "second", "metric", "estimate", "low", "high", "instances", "p", "p_holm")
 
 
 def summarize(arms: Mapping[str, Sequence[Score]]) -> Summary:
@@ -102,17 +97,12 @@ def compare_arms(arms: Mapping[str, Sequence[Score]]) -> list[Difference]:
     )
 
 
-def verdicts(differences: Sequence[Difference]) -> list[str]:
-    """The claims of the training recipe, each with its number and whether the interval supports it."""
-    claims = (("sft", "base", "f1_macro"), ("sft+rl", "sft", "reward"), ("sft+rl", "lexical", "f1_macro"))
-    found = {(row.first, row.second, row.metric): row for row in differences}
-    sentences = []
-    for row in (found[claim] for claim in claims if claim in found):
-        of = METRICS[row.metric]
-        compared = f"{label(row.first)} {'above' if row.estimate > 0 else 'below'} {label(row.second)} in {of.heading}"
-        zero = "excludes" if row.excludes_zero else "includes"
-        sentences.append(f"{compared}: {cell(row, of, signed=True)}; the interval {zero} zero.")
-    return sentences
+def verdict(differences: Sequence[Difference]) -> str:
+    """One word for the recipe: whether SFT raises F1 and RL raises the reward, by the corrected tests."""
+    claims = [row for row in differences if (row.first, row.second, row.metric) in CLAIMS]
+    if any(row.is_significant and row.estimate < 0 for row in claims):
+        return "reversed"
+    return "holds" if claims and all(row.is_significant for row in claims) else "open"
 
 
 def stages_table(summary: Summary, paper: Sequence[Mapping[str, str]]) -> Table:
@@ -144,32 +134,6 @@ def differences_table(differences: Sequence[Difference]) -> Table:
     return difference_table("Paired differences between arms", differences, [METRICS[key] for key in COMPARED], ARMS)
 
 
-def drops_table(caption: str, drops: Mapping[str, Any]) -> Table:
-    """How many rows each rule dropped, in the order of the rules."""
-    return Table(caption, ["Rule", "Rows"], [Row([str(rule), str(number)]) for rule, number in drops.items()])
-
-
-def mined_tables(mined: Mapping[str, Any]) -> list[Table]:
-    """What mining tried, kept and dropped: by repository, by kind of fault and by hop count, without empty parts.
-
-    Only the source ``synthetic`` has kinds of fault: it tries mutants of packages. The others look at existing changes.
-    """
-    repositories = [
-        {key: value for key, value in row.items() if not isinstance(value, dict)} for row in mined.get("repositories", [])
-    ]
-    kinds = [{"kind": kind, **counts} for kind, counts in mined.get("kinds", {}).items()]
-    hops = [{"hops": hops, "instances": number} for hops, number in mined.get("hops", {}).items()]
-    planted = "kinds" in mined
-    parts = (
-        records_table("Mined pairs by repository", repositories),
-        records_table("Planted faults by kind", kinds),
-        records_table("Calls between example and fault (hops)", hops),
-        drops_table("Mutants tried and not kept" if planted else "Looked at and no pair, by reason", mined.get("dropped", {})),
-        drops_table("Packages skipped" if planted else "Repositories skipped", mined.get("skipped", {})),
-    )
-    return [table for table in parts if table.rows]
-
-
 def flat_metrics(summary: Summary, differences: Sequence[Difference], arms: Mapping[str, Sequence[Score]]) -> dict[str, Any]:
     """Figures under fixed names, ``<arm>.<metric>`` and ``<first>-<second>.<metric>``; ``+`` in a name becomes ``_``."""
     flat: dict[str, Any] = {}
@@ -196,6 +160,14 @@ def label(arm: str) -> str:
     return ARMS.get(arm, arm)
 
 
+def _glance(summary: Summary) -> Section:
+    of = METRICS["f1_macro"]
+    found = ((label(arm), figures[of.key]) for arm, figures in summary.items())
+    rows = [{"arm": name, "who": "ours", **charts.whisker(figure, of)} for name, figure in found if figure]
+    chart = charts.estimates(rows, of.heading) if rows else None
+    return Section("At a glance", figures=charts.figure("stages", f"{of.heading} by arm, with 95% intervals", chart))
+
+
 def _results(inputs: Inputs, arms: Mapping[str, Sequence[Score]], summary: Summary, params: Params) -> Section:
     text = [
         "The paper's rows are Qwen3 models of 4B and 30B parameters on 386 instances of SWE-bench Verified; ours are another "
@@ -203,11 +175,10 @@ def _results(inputs: Inputs, arms: Mapping[str, Sequence[Score]], summary: Summa
         "can be compared is the direction from stage to stage.",
         "Brackets are 95% intervals over instances; the runs of an instance are averaged first. "
         "Pooled figures sum counts over episodes, as the paper's tables do; means are over episodes. Episodes the infrastructure "
-        "broke have no score and are counted as errored. Seconds are wall time under concurrency. The paper's time and tokens "
-        "are as it prints them; tokens are over all requests. `fusesearch compare artifacts/evaluate --protocol tooltrain` has "
-        "the ranked metrics.",
+        "broke have no score and are counted as errored. The paper's time and tokens are as it prints them; tokens are over all "
+        "requests. `fusesearch compare artifacts/evaluate --protocol tooltrain` has the ranked metrics.",
     ]
-    return Section("Results", text, [stages_table(summary, inputs.paper), full_table(summary, arms)])
+    return Section("Results", tables=[stages_table(summary, inputs.paper), full_table(summary, arms)], after=text)
 
 
 def _differences(rows: Sequence[Difference]) -> Section:
@@ -215,34 +186,18 @@ def _differences(rows: Sequence[Difference]) -> Section:
     parts = []
     for of in (METRICS[key] for key in DRAWN):
         drawn = [(row, charts.DECIDED if row.is_significant else charts.UNDECIDED) for row in rows if row.metric == of.key]
-        marks = [{"pair": pair_name(row, ARMS), "verdict": verdict, **charts.whisker(row, of)} for row, verdict in drawn]
+        marks = [{"pair": pair_name(row, ARMS), "verdict": word, **charts.whisker(row, of)} for row, word in drawn]
         parts.append((of.of_differences, marks))
     figures = charts.figure("differences", "Paired differences with intervals", charts.difference_panels(parts))
-    return Section("Paired differences", [text], [differences_table(rows)] if rows else [], figures)
+    return Section("Paired differences", [], [differences_table(rows)] if rows else [], figures, [text])
 
 
 def _behaviour(inputs: Inputs) -> Section:
     text = (
-        "e is a mean over calls: it says how much of what a call returned was new, never how much was found in all. Leaving "
-        "out the call with the least gain never lowers it, and a single call that finds anything in the first turn has e = 1. "
-        "Under history by turn a call may repeat another of the same turn at no loss; under history by call it may not. The "
-        "two columns of e, read beside calls per turn, show which of these a policy makes use of."
+        "e is a mean over calls: it says how much of what a call returned was new, never how much was found in all. "
+        "Under history by turn a call may repeat another of the same turn at no loss; under history by call it may not."
     )
     rows = [{"name": label(arm), **row} for arm, found in inputs.calls_by_turn.items() for row in found]
     caption = "Calls of tool-using turns by turn index (FuseSearch figure 3); points with fewer than 5 episodes left out"
     chart = charts.profile(rows, list(inputs.calls_by_turn), ARMS)
-    return Section("Parallelism", [text], figures=charts.figure("calls_by_turn", caption, chart))
-
-
-def _data(inputs: Inputs, params: Params) -> Section:
-    tables = mined_tables(inputs.mined)
-    tables += [drops_table(f"{stage}: rows dropped by each rule", drops) for stage, drops in inputs.drops.items()]
-    least_f1, least_e = params.select.min_f1, params.select.min_efficiency
-    found = Counter((round(row.f1, 2), round(row.efficiency, 2), row.kept) for row in inputs.plane)
-    rows = [
-        {"f1": f1, "efficiency": e, "count": number, "outcome": "kept" if kept else "dropped"}
-        for (f1, e, kept), number in found.items()
-    ]
-    caption = f"Candidate trajectories; kept are those with F1 >= {least_f1:g} and e >= {least_e:g}"
-    chart = charts.plane(rows, least_f1, least_e) if rows else None
-    return Section("Data", [], tables, charts.figure("candidates", caption, chart))
+    return Section("Parallelism", figures=charts.figure("calls_by_turn", caption, chart), after=[text])

@@ -7,5 +7,5 @@ import pytest
 def undrawn():
     """Charts are made, and an empty picture stands for what would be drawn of them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fusesearch.reporting.charts.svg", lambda chart: "<svg></svg>")
+        patch.setattr("fusesearch.reporting.charts.svg", lambda chart, form="": "<svg></svg>")
         yield

@@ -19,6 +19,7 @@ from fusesearch.evaluation.statistics import LEAST_SEEDS, Difference
 PAGE, RESULTS = "RESULTS.md", "results.json"
 
 Verdict = Literal["confirmed", "refuted", "undecided", "not measured"]
+_WORD: dict[Verdict, str] = {"confirmed": "holds", "refuted": "reversed", "undecided": "open", "not measured": "open"}
 
 POOLED = "f1_micro"
 """F1 over both levels, averaged as in the FuseSearch tables. They do not print it; it follows from F1 of files and functions."""
@@ -118,6 +119,14 @@ class Results(Record):
     def labels(self) -> dict[str, str]:
         """The names of the arms in tables."""
         return {arm.name: arm.label for arm in self.arms}
+
+    @property
+    def word(self) -> str:
+        """The verdict on the first claim, and how many claims are decided; "" without claims."""
+        if not self.claims:
+            return ""
+        decisions = [_WORD[claim.verdict] for claim in self.claims]
+        return f"{decisions[0]}, {len(decisions) - decisions.count('open')} of {len(decisions)} claims decided"
 
     @property
     def measured_seeds(self) -> list[int]:
