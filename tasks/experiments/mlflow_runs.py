@@ -24,13 +24,9 @@ from tasks.tracking import track
 
 
 def track_experiment(experiment: Experiment, runs: Sequence[ArmRun], results: Results, params: Params) -> None:
-    """Record the finished runs of an experiment, and mark the runs behind the newest results as current.
+    """Record the finished runs of an experiment, and mark those behind the newest ``results`` as current.
 
-    Args:
-        experiment: its folder holds the files of the results.
-        runs: its finished runs.
-        results: the results of these runs.
-        params: the main pipeline's params, which arms change.
+    ``params`` are the main pipeline's, which arms change.
     """
     key = _key(experiment, params.profile)
     arms = [arm_record(experiment, run, params, key) for run in runs]
