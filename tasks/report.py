@@ -41,7 +41,6 @@ def sources(places: Places) -> Sources:
         scores=places["evaluate.scores"],
         cells=places["evaluate.cells"],
         paper=places.root / PAPER_STAGES,
-        plane=places["select.plane"],
     )
 
 

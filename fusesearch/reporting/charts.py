@@ -174,29 +174,6 @@ def profile(rows: Rows, names: Sequence[str], labels: Mapping[str, str]) -> Char
     return dressed(alt.layer(*bands, line, marks).properties(height=260))
 
 
-def plane(rows: Rows, min_f1: float, min_efficiency: float) -> Chart:
-    """Candidates by F1 and e; more candidates make a larger mark. Rows: ``f1, efficiency, count, outcome``."""
-    domain, decided = ["kept", "dropped"], "with these thresholds"
-    frame = pd.DataFrame(rows, columns=["f1", "efficiency", "count", "outcome"])
-    edge = alt.Scale(domain=[-0.03, 1.03], nice=False)
-    places = (
-        alt.Chart(frame)
-        .mark_point(opacity=0.7, strokeWidth=1.6)
-        .encode(
-            x=alt.X("f1:Q", title="F1 (0.7 file + 0.3 function)", scale=edge),
-            y=alt.Y("efficiency:Q", title="Tool efficiency e", scale=edge),
-            size=alt.Size("count:Q", title="candidates", scale=alt.Scale(type="sqrt", range=[25, 500])),
-            color=alt.Color("outcome:N", scale=alt.Scale(domain=domain, range=[BLUE, RED]), title=decided),
-            shape=alt.Shape("outcome:N", scale=alt.Scale(domain=domain, range=["circle", "cross"]), title=decided),
-            tooltip=["f1:Q", "efficiency:Q", "count:Q", "outcome:N"],
-        )
-    )
-    line: dict[str, Any] = {"strokeDash": [6, 4], "strokeWidth": 2, "color": "#1b1d21"}
-    vertical = alt.Chart(pd.DataFrame([{"at": min_f1}])).mark_rule(**line).encode(x="at:Q")
-    level = alt.Chart(pd.DataFrame([{"at": min_efficiency}])).mark_rule(**line).encode(y="at:Q")
-    return dressed((places + vertical + level).properties(height=400))
-
-
 def scatter(rows: Rows, x: str, y: str, front: Sequence[str]) -> Chart:
     """Systems by cost and quality, with a line through the Pareto front of ours.
 

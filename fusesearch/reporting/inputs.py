@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Score, Trajectory
@@ -22,15 +21,6 @@ class Sources:
     scores: Path
     cells: Path
     paper: Path
-    plane: Path
-
-
-class Candidate(NamedTuple):
-    """A candidate trajectory in the plane of F1 and e, and whether selection kept it."""
-
-    f1: float
-    efficiency: float
-    kept: bool
 
 
 @dataclass(frozen=True)
@@ -40,7 +30,6 @@ class Inputs:
     scores: list[Score]
     paper: list[dict[str, str]] = field(default_factory=list)
     calls_by_turn: dict[str, list[dict[str, float]]] = field(default_factory=dict)
-    plane: list[Candidate] = field(default_factory=list)
 
 
 def read_inputs(sources: Sources) -> Inputs:
@@ -52,7 +41,6 @@ def read_inputs(sources: Sources) -> Inputs:
         scores=scores,
         paper=read_csv(sources.paper) if sources.paper.exists() else [],
         calls_by_turn={arm: _profile(sources.cells / arm / TRAJECTORIES) for arm in by_arm(scores)},
-        plane=_plane(sources.plane),
     )
 
 
@@ -81,16 +69,3 @@ def calls_by_index(episodes: Iterable[Sequence[int]]) -> list[dict[str, float]]:
 def _profile(path: Path) -> list[dict[str, float]]:
     episodes = read_jsonl(path, Trajectory) if path.exists() else ()
     return calls_by_index(calls_by_turn(episode) for episode in episodes if episode.error is None)
-
-
-def _plane(path: Path) -> list[Candidate]:
-    """The candidates in the select stage's table, without errored ones."""
-    rows = read_csv(path) if path.exists() else []
-    try:
-        return [
-            Candidate(float(row["f1"]), float(row["efficiency"]), row["outcome"] == "kept")
-            for row in rows
-            if row["f1"] and row["efficiency"]
-        ]
-    except (KeyError, TypeError, ValueError):
-        raise ArtifactError(f"{path} lacks f1, efficiency or outcome in a row: run the select stage again") from None

@@ -5,7 +5,6 @@ The page leaves out what a run lacks (an arm, a drop table). Only scores are req
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,9 +62,7 @@ def write_report(inputs: Inputs, params: Params, out: Path, provenance: Sequence
         write_text(out / f"report.{suffix}", page.render(suffix))
     write_json(out / "metrics.json", flat_metrics(summary, differences, arms))
     write_csv(out / "table2.csv", table_records(summary))
-    write_csv(out / "differences.csv", [row.model_dump(include=set(DIFFERENCE_COLUMNS)) for row in differences])
     write_csv(out / "calls_by_turn.csv", [{"arm": arm, **row} for arm, rows in inputs.calls_by_turn.items() for row in rows])
-    write_csv(out / "candidates.csv", [row._asdict() for row in inputs.plane])
     return out / "report.md"
 
 
@@ -82,7 +79,6 @@ def page_of(
         _results(inputs, by_arm(inputs.scores), summary, params),
         _differences(differences),
         _behaviour(inputs),
-        _candidates(inputs, params),
     ]
     repositories = {score.repo for score in inputs.scores if score.repo}
     held_out = f"{len({score.instance_id for score in inputs.scores})} instances of {len(repositories)} repositories"
@@ -92,9 +88,6 @@ def page_of(
         ", ".join(filter(None, (verdict(differences), serving(differences)))),
         [("Profile", params.profile), ("Seed", str(params.seed)), ("Held out", held_out), *provenance],
     )
-
-
-DIFFERENCE_COLUMNS = ("first", "second", "metric", "estimate", "low", "high", "instances", "p", "p_holm")
 
 
 def summarize(arms: Mapping[str, Sequence[Score]]) -> Summary:
@@ -226,15 +219,3 @@ def _behaviour(inputs: Inputs) -> Section:
     caption = "Calls of tool-using turns by turn index (FuseSearch figure 3); points with fewer than 5 episodes left out"
     chart = charts.profile(rows, list(inputs.calls_by_turn), ARMS)
     return Section("Parallelism", figures=charts.figure("calls_by_turn", caption, chart), after=[text])
-
-
-def _candidates(inputs: Inputs, params: Params) -> Section:
-    least_f1, least_e = params.select.min_f1, params.select.min_efficiency
-    found = Counter((round(row.f1, 2), round(row.efficiency, 2), row.kept) for row in inputs.plane)
-    rows = [
-        {"f1": f1, "efficiency": e, "count": number, "outcome": "kept" if kept else "dropped"}
-        for (f1, e, kept), number in found.items()
-    ]
-    caption = f"Candidate trajectories; kept are those with F1 >= {least_f1:g} and e >= {least_e:g}"
-    chart = charts.plane(rows, least_f1, least_e) if rows else None
-    return Section("What SFT learns from", figures=charts.figure("candidates", caption, chart))

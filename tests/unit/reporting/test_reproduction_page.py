@@ -51,8 +51,6 @@ def write_project(root):
         Trajectory(instance_id=str(i), localizer="x", system="", issue="", turns=[turn(4), turn(2), turn(0)]) for i in range(6)
     ]
     write_jsonl(root / MAIN["evaluate.cells"] / "sft+rl/trajectories.jsonl", episodes)
-    plane = "instance_id,f1,efficiency,outcome\n1,0.7,0.9,kept\n2,0,0.4,low_f1\n3,,,errored\n"
-    write_text(root / MAIN["select.plane"], plane)
     write_text(root / "experiments/reference/fusesearch_table2_stages.csv", REFERENCE)
     return root
 
@@ -103,7 +101,7 @@ def test_markdown_tables_have_the_same_number_of_cells_in_every_row(pages):
 
 def test_the_html_page_needs_no_other_file_and_is_the_same_each_time(pages, reported):
     html = pages[1]
-    assert html.count('<img src="data:image/svg+xml;base64,') == 4
+    assert html.count('<img src="data:image/svg+xml;base64,') == 3
     assert html.index("<figure>") < html.index("<table>") < html.index("not comparable in absolute terms")
     assert not re.search(r"""(?:src|srcset|href)=["'](?!#|data:image/svg)""", html)
     assert "<script" not in html
@@ -113,7 +111,7 @@ def test_the_html_page_needs_no_other_file_and_is_the_same_each_time(pages, repo
 
 def test_every_plot_is_on_the_page(pages, reported):
     files = sorted((reported / MAIN["report.markdown"].parent / "plots").iterdir())
-    assert [path.stem for path in files] == ["calls_by_turn", "candidates", "differences", "stages"]
+    assert [path.stem for path in files] == ["calls_by_turn", "differences", "stages"]
     assert all(f"](plots/{path.name})" in pages[0] for path in files)
 
 
@@ -133,12 +131,9 @@ def test_tables_for_dvc_plots_have_a_row_per_point(pages, reported):
     by_turn = {(row["turn"], row["calls"], row["episodes"]) for row in rows("calls_by_turn.csv")}
     assert by_turn == {("1", "4.0", "6"), ("2", "2.0", "6")}
     assert len(rows("table2.csv")) == len(SKILL) * len(reproduction.REPORTED)
-    assert len(rows("differences.csv")) == 4 * len(reproduction.COMPARED)
-    assert [row["kept"] for row in rows("candidates.csv")] == ["True", "False"]
 
 
 def test_scores_alone_make_a_report_and_an_arm_without_any_shows_dashes(project):
-    (project / MAIN["select.plane"]).unlink()
     write_jsonl(project / MAIN["evaluate.scores"], [Score(instance_id="i1", arm="base", error="down")])
     markdown = make_report(PARAMS, Places(root=project)).read_text()
     assert "## Results" in markdown
@@ -150,7 +145,6 @@ def test_scores_alone_make_a_report_and_an_arm_without_any_shows_dashes(project)
     [
         (MAIN["evaluate.scores"], "", "scores.jsonl holds no scores"),
         (MAIN["evaluate.scores"], "{}\n", "scores.jsonl:1: instance_id: Field required"),
-        (MAIN["select.plane"], "f1,e\n1,1\n", "plane.csv lacks f1, efficiency or outcome"),
     ],
 )
 def test_corrupt_artifacts_are_named(project, path, text, message):
