@@ -39,6 +39,7 @@ class Stage:
         divided: whether other processes and machines can do parts of it (:mod:`tasks.running.parts`).
         gpu: whether it uses a GPU if the machine has one.
         shows: outputs that people look at: they are shown in Prefect and kept in MLflow.
+        shared: outputs that other projects take from this one with ``dvc get``.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Stage:
     divided: bool = False
     gpu: bool = False
     shows: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
 
     @property
     def metrics(self) -> str:
@@ -143,6 +145,7 @@ _ROWS = (
         params=("filter",),
         code=("fusesearch/core/presets.py",),  # the rules that params.yaml leaves to the preset
         shows=("drops",),
+        shared=("instances",),
     ),
     Stage(
         name="split",
@@ -183,6 +186,7 @@ _ROWS = (
         },
         params=("select", "agent.history_scope"),
         shows=("drops", "plane"),
+        shared=("trajectories",),
     ),
     Stage(
         name="sft",
@@ -194,6 +198,7 @@ _ROWS = (
         retried=True,
         gpu=True,
         shows=("checkpoint",),
+        shared=("checkpoint",),
     ),
     Stage(
         name="grpo",
@@ -208,6 +213,7 @@ _ROWS = (
         retried=True,
         gpu=True,
         shows=("checkpoint",),
+        shared=("checkpoint",),
     ),
     Stage(
         name="evaluate",

@@ -27,13 +27,23 @@ def faults_of(stage):
     for name in stage.inputs:
         if not (name.partition(".")[0] in earlier if name in MAIN else (ROOT / name).exists()):
             yield f"{stage.name}: no input {name}"
-    yield from (f"{stage.name}: shows {name}, which it does not make" for name in set(stage.shows) - set(stage.outputs))
+    named = {*stage.shows, *stage.shared}
+    yield from (f"{stage.name}: shows or shares {name}, which it does not make" for name in named - set(stage.outputs))
     if not callable(stage.function()):
         yield f"{stage.name}: {stage.run} is no function"
 
 
 def test_a_row_names_what_exists():
     assert [fault for stage in STAGES.values() for fault in faults_of(stage)] == []
+
+
+def test_other_projects_take_models_and_data_by_name():
+    named = deps.artifacts(Params())
+    models = {name: row["path"] for name, row in named.items() if row["type"] == "model"}
+    assert models == {"base": "experiments/nano/base", **{name: f"artifacts/{name}/checkpoint" for name in ("sft", "grpo")}}
+    assert set(named) - set(models) == {"instances", "trajectories"}
+    assert named["grpo"]["meta"] == {"prefect": "flow grpo", "mlflow": "models:/fusesearch-nano@grpo"}
+    assert "base" not in deps.artifacts(parse_params({"model": {"base": "owner/on-the-hub"}}))
 
 
 @pytest.mark.parametrize(
