@@ -13,14 +13,17 @@ from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Score
 from fusesearch.core.storage import read_jsonl, write_csv, write_json, write_text
 from fusesearch.core.text import safe_name
+from fusesearch.evaluation.metrics import METRICS
+from fusesearch.evaluation.statistics import Difference
 from fusesearch.reporting.experiment.figures import draw
 from fusesearch.reporting.experiment.pages import page
 from fusesearch.reporting.experiment.results import Results
 from fusesearch.reporting.inputs import by_arm
-from fusesearch.reporting.table import ARMS
+from fusesearch.reporting.table import ARMS, cell, pair_name
 from tasks.experiments.outcome import ArmRun
 from tasks.experiments.results import measured
 from tasks.experiments.spec import Arm, Claim, Experiment, PaperTable
+from tasks.experiments.verdicts import reversed_difference
 from tasks.running.node import Job
 from tasks.running.places import EXPERIMENTS, Places
 from tasks.running.record import git
@@ -69,7 +72,8 @@ def make_report(params: Params, places: Places) -> Results:
         ("Git revision", revision(places.root)),
         ("Params", digest(params)[:16]),
     ]
-    made = replace(page(found, draw(["calls_by_turn"], found)), footer=footer)
+    word = ", ".join(filter(None, (found.word, serving(found.differences))))
+    made = replace(page(found, draw(["calls_by_turn"], found)), word=word, footer=footer)
     out = places["report.markdown"].parent
     made.write_figures(out)
     for suffix in ("md", "html"):
@@ -97,6 +101,18 @@ def comparison(params: Params, arms: Mapping[str, Sequence[Score]], root: Path) 
         primary="f1_macro",
         claims=[claim for claim in CLAIMS if {claim.better, claim.than} <= set(arms)],
     )
+
+
+def serving(differences: Sequence[Difference]) -> str:
+    """Whether the last student is worth serving, which the ranker, as it needs no training, decides; "" without its arm."""
+    of = METRICS["f1_macro"]
+    rows = (row if row.second == "ranker" else reversed_difference(row) for row in differences if row.metric == of.key)
+    found = {row.first: row for row in rows if row.second == "ranker"}
+    row = found.get("sft+rl") or found.get("sft")
+    if row is None:
+        return ""
+    worth = "worth serving" if row.excludes_zero and row.estimate > 0 else "not worth serving"
+    return f"{worth}: {pair_name(row, ARMS)} in {of.heading} {cell(row, of, signed=True)}"
 
 
 def flat_metrics(found: Results) -> dict[str, Any]:

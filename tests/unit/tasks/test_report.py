@@ -11,7 +11,8 @@ from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Score
 from fusesearch.core.storage import read_csv, write_jsonl, write_text
 from fusesearch.evaluation.metrics import METRICS
-from tasks.report import PAPER_STAGES, REPORTED, TRAINED, make_report
+from fusesearch.evaluation.statistics import Difference
+from tasks.report import PAPER_STAGES, REPORTED, TRAINED, make_report, serving
 from tasks.running.places import MAIN, Places
 
 PARAMS = Params(seed=3)
@@ -82,6 +83,13 @@ def test_the_html_page_needs_no_other_file_and_is_the_same_each_time(pages, repo
     assert "<script" not in html
     make_report(PARAMS, Places(root=reported))
     assert (reported / MAIN["report.html"]).read_text() == html
+
+
+def test_the_ranker_decides_whether_a_student_is_worth_serving():
+    common = {"metric": "f1_macro", "estimate": 0.2, "low": 0.1, "high": 0.3}
+    ahead, behind = Difference(first="sft", second="ranker", **common), Difference(first="ranker", second="sft+rl", **common)
+    said = ["", "worth serving: SFT − ranker", "not worth serving: SFT + RL − ranker"]  # noqa: RUF001
+    assert [serving(rows).partition(" in ")[0] for rows in ([], [ahead], [ahead, behind])] == said
 
 
 def test_every_plot_is_on_the_page(pages, reported):
