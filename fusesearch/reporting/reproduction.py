@@ -20,7 +20,14 @@ from fusesearch.reporting.inputs import Inputs, by_arm
 from fusesearch.reporting.page import Page, Section
 from fusesearch.reporting.table import ARMS, Row, Table, cell, difference_table, pair_name
 
-COMPARISONS = (("sft", "base"), ("sft+rl", "sft"), ("sft", "lexical"), ("sft+rl", "lexical"))
+COMPARISONS = (
+    ("sft", "base"),
+    ("sft+rl", "sft"),
+    ("sft", "lexical"),
+    ("sft+rl", "lexical"),
+    ("sft", "ranker"),
+    ("sft+rl", "ranker"),
+)
 """Pairs (first, second) with a reported difference first - second."""
 
 REPORTED = (
@@ -78,7 +85,7 @@ def page_of(
     return Page(
         f"FuseSearch reproduction, profile {params.profile}",
         [section for section in sections if section.tables or section.figures],
-        verdict(differences),
+        ", ".join(filter(None, (verdict(differences), serving(differences)))),
         [("Profile", params.profile), ("Seed", str(params.seed)), ("Held out", held_out), *provenance],
     )
 
@@ -103,6 +110,17 @@ def verdict(differences: Sequence[Difference]) -> str:
     if any(row.is_significant and row.estimate < 0 for row in claims):
         return "reversed"
     return "holds" if claims and all(row.is_significant for row in claims) else "open"
+
+
+def serving(differences: Sequence[Difference]) -> str:
+    """Whether the last student is worth serving, which the ranker, as it needs no training, decides; "" without its arm."""
+    of = METRICS["f1_macro"]
+    found = {row.first: row for row in differences if (row.second, row.metric) == ("ranker", of.key)}
+    row = found.get("sft+rl") or found.get("sft")
+    if row is None:
+        return ""
+    worth = "worth serving" if row.excludes_zero and row.estimate > 0 else "not worth serving"
+    return f"{worth}: {pair_name(row, ARMS)} in {of.heading} {cell(row, of, signed=True)}"
 
 
 def stages_table(summary: Summary, paper: Sequence[Mapping[str, str]]) -> Table:

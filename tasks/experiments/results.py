@@ -23,9 +23,18 @@ from fusesearch.core.errors import ArtifactError
 from fusesearch.core.storage import write_json, write_text
 from fusesearch.evaluation.metrics import metric_named
 from fusesearch.evaluation.statistics import Difference, Measured, Seeds, compare, measure
-from fusesearch.reporting.experiment.figures import check_figures, draw
+from fusesearch.reporting.experiment.figures import draw
 from fusesearch.reporting.experiment.pages import overview, page
-from fusesearch.reporting.experiment.results import PAGE, RESULTS, ArmResult, Figure, Results, TurnCalls, read_results
+from fusesearch.reporting.experiment.results import (
+    PAGE,
+    RESULTS,
+    ArmResult,
+    Figure,
+    Results,
+    TurnCalls,
+    check_figures,
+    read_results,
+)
 from fusesearch.reporting.inputs import calls_by_index
 from tasks.experiments.outcome import ArmRun, scores_digest
 from tasks.experiments.paper import Paper, is_ordered, paper_figures

@@ -170,6 +170,9 @@ def test_a_difference_that_the_corrected_test_finds_is_starred():
     lower = claims[1].model_copy(update={"p_holm": 0.01})
     higher = lower.model_copy(update={"estimate": 0.02})
     assert [reproduction.verdict([claims[0], row]) for row in (claims[1], lower, higher)] == ["open", "reversed", "holds"]
+    ranked = [row.model_copy(update={"metric": "f1_macro", "second": "ranker"}) for row in claims]
+    said = ["", "worth serving: SFT \N{MINUS SIGN} ranker", "not worth serving: SFT + RL \N{MINUS SIGN} ranker"]
+    assert [reproduction.serving(rows).partition(" in ")[0] for rows in (claims, ranked[:1], ranked)] == said
 
 
 def test_the_reference_tables_of_the_repository_name_the_columns_we_print(request):
