@@ -28,7 +28,6 @@ EXTRAS = {
     "evaluate": "tables and figures",
     "pipeline": "stages and experiments",
     "mining": "packages to plant faults in",
-    "dashboard": "the dashboard",
     "gpu": "vLLM, for profiles that need GPUs",
 }
 """The extras of ``pyproject.toml`` that users choose from, and what each is for; the others are for teams and developers."""
@@ -49,7 +48,7 @@ NEEDS = {
     "python -m flows experiment": "pipeline",
     "python -m flows track": "pipeline",
     "python -m flows.run": "pipeline",
-    "python -m dashboards": "dashboard",
+    "python -m dashboards": "pipeline",
 }
 """The extra that has all a command needs, with an option that changes it. Stages that train need `train`, too."""
 

@@ -151,13 +151,7 @@ def stage_record(
 ) -> RunRecord:
     """The record of a stage or node that starts now. :meth:`RunRecord.complete` gives the record of its end.
 
-    Args:
-        stage: name of the stage.
-        params: all params of the run.
-        values: the params that the stage reads, by dotted key.
-        inputs: digests of its inputs by path.
-        node: id of the node; empty for the main pipeline.
-        parent: :func:`reproduction_record` for runs of the main pipeline, ``None`` for nodes.
+    ``params`` are all of the run, ``values`` those that the stage reads; nodes have no ``parent``.
     """
     return RunRecord(
         kind="node" if node else "stage", stage=stage, node=node, params=dict(values), inputs=dict(inputs),

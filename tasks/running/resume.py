@@ -34,13 +34,8 @@ ENDING_SECONDS = 45.0
 def progress_dir(stage: str, *parts: Any, root: Path = STATE / "progress") -> Path:
     """The folder for unfinished work of ``stage`` on these inputs; made if it does not exist.
 
-    Args:
-        stage: name of the stage.
-        parts: what the work depends on: paths (their contents count), params sections, plain values.
-        root: where such folders lie.
-
-    Raises:
-        ArtifactError: a path among ``parts`` does not exist.
+    ``parts`` are what the work depends on: paths (their contents count), params sections, plain values. Raises
+    :class:`ArtifactError` for a path that does not exist.
     """
     try:
         folder = root / _folder(stage, *parts)

@@ -44,7 +44,7 @@ def test_the_core_of_this_environment_works_and_json_lists_every_check(run, chec
     report = json.loads(result.stdout)
     assert (result.exit_code, report["ok"]) == (0, True)
     assert sorted(check["name"] for check in report["checks"]) == sorted([
-        "python", "ripgrep", "git", "[models]", "[train]", "[evaluate]", "[pipeline]", "[mining]", "[dashboard]", "[gpu]",
+        "python", "ripgrep", "git", "[models]", "[train]", "[evaluate]", "[pipeline]", "[mining]", "[gpu]",
         "gpu", "disk", "cores",
     ])  # fmt: skip
 
