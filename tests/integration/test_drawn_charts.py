@@ -23,7 +23,7 @@ def drawn(tmp_path_factory):
     root = write_project(tmp_path_factory.mktemp("report"))
     make_report(Params(), Places(root=root))
     found = {path.stem: path.read_text() for path in (root / MAIN["report.plots"]).glob("*.svg")}
-    assert set(found) == {"calls_by_turn", "differences", "stages"}
+    assert set(found) == set(FIGURES)
     root = reference(tmp_path_factory.mktemp("experiment"))
     write_results(experiment(figures=list(FIGURES)), runs(root, {"none": 0.2, "joint": 0.8}), root / "out", root)
     more = {path.stem: path.read_text() for path in (root / experiment_files("filtering") / "figures").glob("*.svg")}
