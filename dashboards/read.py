@@ -14,8 +14,7 @@ from fusesearch.core.errors import ArtifactError, FusesearchError, first_fault
 from fusesearch.core.schema import Trajectory, Truth
 from fusesearch.core.storage import iter_rows
 from fusesearch.reporting.experiment.results import RESULTS, Results, read_results
-from tasks.experiments.spec import experiment_names
-from tasks.running.places import EXPERIMENTS, MAIN
+from tasks.running.places import EXPERIMENTS
 
 T = TypeVar("T")
 MOST_BYTES = 512 * 1024**2
@@ -43,7 +42,7 @@ def cached(path: Path, stage: str, read: Callable[[Path], T]) -> T:
         raise ArtifactError(f"{path} cannot be used ({reason}): delete it and run `dvc repro {stage}`") from None
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _newest(read: Callable[[Path], Any], path: Path, changed: int, size: int) -> Any:
     return read(path)
 
@@ -54,17 +53,6 @@ def results_of(root: Path, name: str) -> Results:
     if not path.exists():
         raise ArtifactError(f"experiments/{name}/{RESULTS} is missing: run `python -m flows experiment run {name}`")
     return cached(path, f"results-{name}", _results)
-
-
-def finished(root: Path) -> dict[str, Results]:
-    """All results that can be read, by name."""
-    found = {}
-    for name in experiment_names(root / EXPERIMENTS):
-        try:
-            found[name] = results_of(root, name)
-        except FusesearchError:
-            continue
-    return found
 
 
 def episodes(path: Path, stage: str) -> Episodes:
@@ -80,9 +68,8 @@ def episode(line: bytes, path: Path) -> Trajectory:
         raise ArtifactError(f"{path}: an episode is damaged ({first_fault(error)})") from None
 
 
-def truth(root: Path, split: str, instance_id: str) -> Truth:
-    """What the patch of an instance modifies. Raises :class:`ArtifactError` if the split does not say."""
-    path = root / MAIN[f"split.{split}"]
+def truth(path: Path, instance_id: str) -> Truth:
+    """What the patch of an instance modifies. Raises :class:`ArtifactError` if the file does not say."""
     found = cached(path, "split", _truths).get(instance_id)
     if found is None or not found.files:
         raise ArtifactError(f"{path} does not have the truth of {instance_id}: run `dvc repro split`")
@@ -102,5 +89,7 @@ def _episodes(path: Path) -> Episodes:
 
 
 def _truths(path: Path) -> dict[str, Truth]:
+    if path.suffix == ".jsonl":
+        return {row["instance_id"]: Truth.model_validate(row["truth"]) for row in map(json.loads, path.read_text().splitlines())}
     rows = iter_rows(path, ["instance_id", "truth"])
     return {row["instance_id"]: Truth.model_validate_json(row["truth"]) for row in rows if row["truth"]}

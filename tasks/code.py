@@ -53,13 +53,14 @@ def code_file(stage: str) -> Path:
     return FOLDER / f"{stage}.txt"
 
 
-def code_text(stage: Stage, params: Params, root: Path = Path()) -> str:
+def code_text(stage: Stage, params: Params) -> str:
     """The digests of a stage's code as it is now, a line per file."""
     run = [stage.run, *(path for name in stage.localizers(params) for path in paths_of(name))]
     left_out = DECIDES_NOTHING if stage.other_languages(params) else (*DECIDES_NOTHING, OTHER_LANGUAGES)
-    found = code_of((where.partition(":")[0] for where in run), root, left_out)
-    found |= {file for name in stage.code for file in ([root / name] if (root / name).is_file() else files_below(root / name))}
-    return "".join(f"{digest_of(path)}  {path.relative_to(root).as_posix()}\n" for path in sorted(found))
+    found = code_of((where.partition(":")[0] for where in run), left_out=left_out)
+    for path in map(Path, stage.code):
+        found |= {path} if path.is_file() else {*files_below(path)}
+    return "".join(f"{digest_of(path)}  {path.as_posix()}\n" for path in sorted(found))
 
 
 def write_code(params: Params, stages: Iterable[str] = STAGES) -> None:

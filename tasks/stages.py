@@ -1,7 +1,7 @@
 """The stages of the pipeline, each described once.
 
 ``dvc.yaml`` (:mod:`tasks.running.deps`), what DVC sees of the code (:mod:`tasks.code`), the flows, their deployments and
-limits, and the dashboard's counts follow from :data:`STAGES`. A new stage is a row here, a function that takes a
+limits follow from :data:`STAGES`. A new stage is a row here, a function that takes a
 :class:`~tasks.running.node.Job`, and the section of params that it reads.
 """
 
@@ -11,20 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fusesearch.core.config import Params
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.overrides import flat_params
 from fusesearch.training.architectures import is_folder
-
-
-class Count(NamedTuple):
-    """A count of rows that are left after the stage: a figure of it, its heading, and what is counted."""
-
-    figure: str
-    heading: str
-    unit: str = "pairs and instances"
 
 
 @dataclass(frozen=True)
@@ -47,7 +39,7 @@ class Stage:
         divided: whether other processes and machines can do parts of it (:mod:`tasks.running.parts`).
         gpu: whether it uses a GPU if the machine has one.
         shows: outputs that people look at: they are shown in Prefect and kept in MLflow.
-        counts: rows that are left after it, for the dashboard.
+        shared: outputs that other projects take from this one with ``dvc get``.
     """
 
     name: str
@@ -65,7 +57,7 @@ class Stage:
     divided: bool = False
     gpu: bool = False
     shows: tuple[str, ...] = ()
-    counts: tuple[Count, ...] = ()
+    shared: tuple[str, ...] = ()
 
     @property
     def metrics(self) -> str:
@@ -139,7 +131,6 @@ _ROWS = (
         retried=True,
         divided=True,
         shows=("table",),
-        counts=(Count("pairs", "mined pairs"),),
     ),
     Stage(
         name="filter",
@@ -154,7 +145,7 @@ _ROWS = (
         params=("filter",),
         code=("fusesearch/core/presets.py",),  # the rules that params.yaml leaves to the preset
         shows=("drops",),
-        counts=(Count("instances", "filter: instances kept"),),
+        shared=("instances",),
     ),
     Stage(
         name="split",
@@ -171,11 +162,6 @@ _ROWS = (
         params=("split", "data_seed"),
         files=lambda params: [*params.split.benchmarks, *params.split.without],
         shows=("card",),
-        counts=(
-            Count("sft_instances", "split: for imitation (sft)"),
-            Count("rl_instances", "split: for reinforcement (rl)"),
-            Count("validation_instances", "split: held out"),
-        ),
     ),
     Stage(
         name="synthesize",
@@ -187,7 +173,6 @@ _ROWS = (
         localizers=_ranking,
         retried=True,
         divided=True,
-        counts=(Count("candidates", "synthesize: candidates", "trajectories"),),
     ),
     Stage(
         name="select",
@@ -201,7 +186,7 @@ _ROWS = (
         },
         params=("select", "agent.history_scope"),
         shows=("drops", "plane"),
-        counts=(Count("selected", "select: trajectories kept", "trajectories"),),
+        shared=("trajectories",),
     ),
     Stage(
         name="sft",
@@ -213,6 +198,7 @@ _ROWS = (
         retried=True,
         gpu=True,
         shows=("checkpoint",),
+        shared=("checkpoint",),
     ),
     Stage(
         name="grpo",
@@ -227,6 +213,7 @@ _ROWS = (
         retried=True,
         gpu=True,
         shows=("checkpoint",),
+        shared=("checkpoint",),
     ),
     Stage(
         name="evaluate",
@@ -253,19 +240,12 @@ _ROWS = (
         name="report",
         description="tables beside the paper's with intervals, plots",
         run="tasks.report:make_pages",
-        inputs=(
-            *("evaluate.scores", "evaluate.cells"),
-            *("split.metrics", "filter.drops", "mine.table", "select.drops", "select.plane"),
-            "experiments/reference/fusesearch_table2_stages.csv",
-        ),
+        inputs=("evaluate.scores", "experiments/reference/fusesearch_table2_stages.csv"),
         outputs={
             "markdown": "artifacts/report/report.md",
             "html": "artifacts/report/report.html",
             "plots": "artifacts/report/plots",
-            "table": "artifacts/report/table2.csv",
-            "differences": "artifacts/report/differences.csv",
             "calls_by_turn": "artifacts/report/calls_by_turn.csv",
-            "candidates": "artifacts/report/candidates.csv",
         },
         params=tuple(Params.model_fields),  # it shows their digest
         shows=("markdown", "html"),

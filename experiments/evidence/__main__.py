@@ -41,6 +41,21 @@ def measure(
     write_page(page)
 
 
+@app.command("pro")
+def pro(
+    audit: Annotated[Path, typer.Argument(help="Clone of kimjune01/swebench-pro-audit.", metavar="AUDIT")],
+    benchmark: Annotated[Path, typer.Argument(help="Clone of scaleapi/SWE-bench_Pro-os.", metavar="BENCHMARK")],
+    to: Annotated[Path, typer.Option(help="File of instances for `fusesearch evaluate`.", metavar="FILE")],
+    whole: Annotated[bool, typer.Option("--whole", help="With the sections REQUIREMENTS and INTERFACE.")] = False,
+) -> None:
+    """Make the instances of SWE-bench Pro from its two public repositories."""
+    from experiments.evidence.pro import pro_rows
+
+    rows = [*pro_rows(audit, benchmark, whole)]
+    write_jsonl(to, rows)
+    print(f"{len(rows)} issues of {len({row['repo'] for row in rows})} repositories")
+
+
 @app.command("page")
 def write_page(
     page: Annotated[Path, typer.Option(help="Folder of RESULTS.md and results.json.", metavar="DIR")] = HERE,

@@ -1,4 +1,4 @@
-"""``python -m flows profile``: list, show, switch and rehearse the profiles of the checkout."""
+"""``python -m flows profile``: list, show and switch the profiles of the checkout."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Annotated
 import typer
 
 from fusesearch.cli.profiles import BASE, NANO_COPY, PARAMS, current, load_profile, merged, names, nano_file
-from fusesearch.core.errors import DataError
 
-app = typer.Typer(no_args_is_help=True, help="List, show, switch and rehearse profiles.", rich_markup_mode="markdown")
+app = typer.Typer(no_args_is_help=True, help="List, show and switch profiles.", rich_markup_mode="markdown")
 
 Name = Annotated[str, typer.Argument(help="Name of the profile.", metavar="NAME")]
 
@@ -59,32 +58,6 @@ def use(name: Name) -> None:
     """
     switch(name, Path.cwd())
     typer.echo(f"params.yaml is now {name}; `fusesearch doctor --profile {name}` says what it needs")
-
-
-@app.command()
-def rehearse(
-    name: Name,
-    tokenizer: Annotated[
-        Path | None, typer.Option(help="Folder with the model's tokenizer and chat template, if the weights are not here.")
-    ] = None,
-) -> None:
-    """Run every stage of a profile on a small random model of its architecture, on the CPU, in minutes.
-
-    The profile's own settings, lengths and chat template; a few instances (`experiments/rehearsal.yaml` says what is less).
-    Everything lies in `.fusesearch/rehearsals/NAME`, which is emptied first.
-
-    ```
-    python -m flows profile rehearse small
-    ```
-    """
-    from tasks.rehearsal import FOLDER, rehearse
-
-    root = Path.cwd()
-    for step in rehearse(load_profile(name, root), tokenizer, root):
-        typer.echo(f"{'failed' if step.error else 'ok    '}  {step.name:<10}  {step.seconds:6.1f} s")
-        if step.error:
-            raise DataError(f"{name}: {step.name}: {step.error} (all it printed: {FOLDER / name / step.name}.log)")
-    typer.echo(f"All stages of {name} ran to their end.")
 
 
 def switch(name: str, root: Path) -> None:

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from fusesearch.agents.parsing import DECODER, EXAMPLE, MAX_CALL_CHARS, MAX_CALLS, OPEN, call_of, parse_turn, visible
+from fusesearch.agents.parsing import EXAMPLE, MAX_CALL_CHARS, MAX_CALLS, OPEN, call_of, parse_turn, visible
+from fusesearch.agents.values import read_value
 from fusesearch.code.functions import parse
 from fusesearch.core.schema import ToolCall
 
@@ -28,11 +29,11 @@ _OTHERS = r"(?!/|arg|[^<>\n]{0,60}(?:respon|result|output|param))"
 _MARKS = (
     rf"<{_OTHERS}(?:[|｜][^<>\n]{{1,60}}|[^<>\n]{{1,60}}[|｜])>",  # noqa: RUF001 - special tokens, DeepSeek's with a wide bar
     rf"<{_OTHERS}[^<>\n]{{0,40}}(?i:tool|func|call|action|invoke|plugin|name(?=>)|(?<![\w-])(?:%s)(?![\w-]))[^<>\n]{{0,60}}>",
-    r"\[CALL_ID\]\w*|\[[A-Z_]*(?:TOOL|CALL|ARGS)[A-Z_]*\]",  # Mistral
-    r"(?:commentary )?\bto=",  # Harmony
-    r"functools(?=\[)|>>>|\b(?:Action|Tool(?: call)?|\w+_call):|```(?:tool|func)\w*",  # Phi, Functionary, ReAct, Gemma 3
+    r"\[CALL_ID\]\w*|\[[A-Z_]*(?:TOOL|CALL|ARGS)[A-Z_]*\]|\[unused\d+\]|✿\w+✿",  # Mistral, Pangu, Qwen 2
+    r"(?:commentary )?\bto=(?:multi_tool_use\.parallel)?",  # Harmony
+    r"functools(?=\[)|>>>|\*{0,2}\b(?:Action|Tool(?: call)?|\w+_call):|```(?:tool|func)\w*",  # Phi, Functionary, ReAct, Gemma 3
 )
-_BETWEEN = r"\s|[;,:]|```\w*|json\b|code\b|commentary\b|(?:Action )?Input:|Arguments:|</[^<>\n]{1,60}>|<(?:arg|param|input)\w*>"
+_BETWEEN = r"\s|[;,:*`]|```\w*|json\b|code\b|commentary\b|(?:Action )?Input:|Arguments:|</[^<>\n]{1,60}>|<(?:arg|param|input)\w*>"
 """What stands between calls, or between a name and its arguments, besides marks."""
 _ELEMENT = (
     r"(?:\s|</(?:\w*name|tool|function)>|<(?:arg|param|input)\w*>|<\w*sep[^<>\n]{0,20}>)*"  # what the elements of a call stand in
@@ -47,17 +48,30 @@ _LOOKS = (
 """What looks like a call, whether it can be read or not."""
 _PYTHON = re.compile(r"[\[(\s]{0,20}[\w.]{1,80}\(")
 _END = re.compile(rf"{_MARKS[0]}|</|```|\Z")
-_KEY, _QUOTE = r"<arg_key[^<>]{0,20}>\s*([\w.-]{1,64})\s*</arg_key[^<>]{0,20}>", r'(?:<\|"\|>|<escape>)'
-_VALUE = r"<arg_value[^<>]{0,20}>(.{0,2000}?)</arg_value[^<>]{0,20}>"
+_KEY, _QUOTE = r"<\w{0,20}arg_key[^<>]{0,20}>\s*([\w.-]{1,64})\s*</\w{0,20}arg_key[^<>]{0,20}>", r'(?:<\|"\|>|<escape>)'
+_VALUE = r"<\w{0,20}arg_value[^<>]{0,20}>(.{0,2000}?)</\w{0,20}arg_value[^<>]{0,20}>"
 _ALIASES = [
     (re.compile(rf"{_KEY}\s*{_VALUE}", re.DOTALL), lambda part: f"<parameter={part[1]}>{part[2]}</parameter>"),  # GLM, Hunyuan
     (re.compile(rf"\b(\w{{1,64}}):{_QUOTE}(.{{0,2000}}?){_QUOTE}"), lambda part: f'"{part[1]}":{json.dumps(part[2])}'),  # Gemma
+    (re.compile(r"<function=([\w.-]{1,64})(?=[{(])"), lambda part: f"<function={part[1]}>"),  # Llama 3.1
     (re.compile(r"<\|open\|>([^<>\n]{1,80})<\|sep\|>"), lambda part: f"<{part[1]}>"),  # Kimi K3
     (re.compile(r"<\|close\|>([^<>\n]{1,80})<\|sep\|>"), lambda part: f"</{part[1]}>"),
 ]
 """What some families write, in the form of others."""
-_NAMES = ("name", "tool_name", "function_name", "recipient_name", "tool", "function", "action")
-_ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_arguments", "tool_input", "function_args", "action_input")
+_NAMES = ("name", "toolname", "functionname", "recipientname", "tool", "function", "action")
+_ARGUMENTS = (
+    "arguments",
+    "parameters",
+    "params",
+    "args",
+    "kwargs",
+    "input",
+    "toolarguments",
+    "toolinput",
+    "functionargs",
+    "actioninput",
+)
+"""Keys without their underscores."""
 
 Found = tuple[list[ToolCall], int]
 """Calls, and the position behind them."""
@@ -78,7 +92,7 @@ def read_calls(text: str, tools: Sequence[Mapping[str, Any]], answered: bool = F
         shown = form.sub(words, shown)
     calls, start, unread = reader.search(shown, answered)
     looks = reader.looks.search(shown)
-    unread = not answered and (unread if calls else not hermes and looks is not None)
+    unread = not answered and (unread if calls else not hermes and (unread or looks is not None))
     told = f"a call in this form cannot be read. Right would be: {EXAMPLE}"
     found = [*(calls or hermes), *[ToolCall(id="", name="", error=told)] * unread]
     prose = shown[: min(start, looks.start())] if looks else shown[:start]
@@ -95,15 +109,17 @@ class _Reader:
         name = rf"(?<![\w-])(?:function\b\W{{0,3}})?(?:call:|functions?\.)?({names})(?::\d+)?(?![\w-])"
         mark = f"(?:{'|'.join(_MARKS).replace('%s', names)})"
         self.name, self.element = re.compile(name), re.compile(_ELEMENT % (keys or r"\w+"), re.DOTALL)
-        self.place = re.compile(rf"({mark})\s{{0,20}}|^(?:(?:```|~~~) ?(?:json|xml)?\s*\n)?(?=[\[{{]|{name})", re.MULTILINE)
-        self.around = re.compile(rf"<\|(?:channel|start)\|>\w+|{_MARKS[0]}|```\w*\s*\Z|(?:{mark}\s{{0,20}}){{1,4}}\Z")
+        bare = rf"^(?:(?:```|~~~) ?\w*\s*\n|<code>\s*)?(?=[\[{{]|{name})|(?<=\w: )(?=[\[{{])"
+        self.place = re.compile(rf"({mark})(?:[\s:*`]|(?:json|xml|python)\b){{0,20}}|{bare}", re.MULTILINE)
+        self.around = re.compile(rf"<\|(?:channel|start)\|>\w+|{_MARKS[0]}|</code>|```\w*\s*\Z|(?:{mark}\s{{0,20}}){{1,4}}\Z")
         self.gap = re.compile(rf"(?:{mark}|{_BETWEEN}){{0,60}}")
         self.looks = re.compile(_LOOKS.replace("%s", names), re.DOTALL)
 
     def search(self, text: str, answered: bool) -> tuple[list[ToolCall], int, bool]:
         """The calls of a message, where the first one starts, and whether another one could not be read."""
         calls: list[ToolCall] = []
-        start, position, unread = 0, 0, False
+        pending: list[ToolCall] = []  # without a mark: calls if another one ends the message
+        start, position, unread = -1, 0, False
         for place in islice(self.place.finditer(text), MAX_PLACES):
             if place.start() < position or len(calls) >= MAX_CALLS:
                 continue  # inside of a call
@@ -112,18 +128,20 @@ class _Reader:
             found, end = self._sequence(text, behind, named[1] if named else "")
             if not found:
                 opens = named or self.name.match(text, behind) or text.startswith(("{", "["), behind)
-                unread = unread or bool(opens and self.looks.search(mark))
+                unread = unread or bool(mark and opens and self.looks.search(mark))
                 continue
             if mark:
                 wanted = not answered or all(call.name in self.tools for call in found)
             else:
-                quoted = answered or calls or text.count("```", 0, place.start()) % 2
-                ends = not self.around.sub("", text[end:]).strip("`~ \t\n;.")
-                wanted = not quoted and ends and all(map(self._fits, found))
+                fits = not (answered or calls or text.count("```", 0, place.start()) % 2) and all(map(self._fits, found))
+                wanted = fits and not self.around.sub("", text[end:]).strip("`~ \t\n;.")
+                found = pending + found if fits else found
+                pending = pending if wanted or not fits else found
+            if wanted or found is pending:
+                start, position = start if start >= 0 else place.start(), end
             if wanted:
-                start = start if calls else place.start()
-                calls, position = calls + found, end
-        return calls[:MAX_CALLS], start, unread
+                calls, pending = calls + found, []
+        return calls[:MAX_CALLS], max(start, 0), unread or bool(pending)
 
     def _fits(self, call: ToolCall) -> bool:
         rules, given = self.tools.get(call.name), call.arguments.keys()
@@ -156,11 +174,12 @@ class _Reader:
     def _held(self, value: Any, depth: int = 0) -> list[ToolCall]:
         """The calls in a JSON value: objects with a name, also in lists and other objects."""
         if isinstance(value, dict):
-            named = next((key for key in _NAMES if isinstance(value.get(key), str)), "")
-            name = value.get(named) or (next(iter(value)) if len(value) == 1 else "")
-            name = name.removeprefix("functions.")
+            keys = {key.replace("_", "").lower(): key for key in value}
+            named = next((keys[key] for key in _NAMES if isinstance(value.get(keys.get(key, "")), str)), "")
+            key = value.get(named) or (next(iter(value)) if len(value) == 1 else "")
+            name = match[1] if (match := self.name.fullmatch(key.rpartition(".")[2])) else key
             rest = {key: item for key, item in value.items() if key != named}
-            given = next((value[key] for key in (*_ARGUMENTS, *[name] * (not named)) if key in value), rest)
+            given = next((value[keys[word]] for word in _ARGUMENTS if word in keys), rest if named else value.get(key, rest))
             if name in self.tools or (named and given is not rest):
                 return [call_of("", name, given)]
         rows = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -178,6 +197,7 @@ class _Reader:
     def named(self, text: str, start: int, behind: int, name: str) -> Found:
         """An object of arguments behind the name: Kimi, DeepSeek, Mistral, Harmony, Llama, Functionary, Gemma, ReAct."""
         value, end = _json(text, self._skip(text, behind)) if name else (None, start)
+        value = value[0] if isinstance(value, list) and len(value) == 1 else value
         return ([call_of("", name, value)] if isinstance(value, dict) else [], end)
 
     def python(self, text: str, start: int, behind: int, name: str) -> Found:
@@ -217,7 +237,7 @@ FORMS = (_Reader.objects, _Reader.elements, _Reader.named, _Reader.python)
 def _json(text: str, start: int) -> tuple[Any, int]:
     """The JSON object or list at ``start`` and the position behind it; None without one."""
     try:
-        value, length = DECODER.raw_decode(text[start : start + MAX_CALL_CHARS])
+        value, length = read_value(text[start : start + MAX_CALL_CHARS])
     except (ValueError, RecursionError):
         return None, start
     return value, start + length

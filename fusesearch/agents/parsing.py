@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from fusesearch.agents.values import DECODER, MAX_DEPTH, read_value
 from fusesearch.code.naming import SUFFIXLESS, read_name, unwrapped
 from fusesearch.code.spans import is_python
 from fusesearch.core.schema import Answer, Location, ToolCall
@@ -22,7 +23,6 @@ ROOT = "/repo"
 
 MAX_CALLS = 64
 MAX_CALL_CHARS = 20_000
-MAX_DEPTH = 8
 MAX_NAME_CHARS = 64
 MAX_ENTRIES = 200
 MAX_LINE_CHARS = 1000
@@ -140,7 +140,7 @@ def _skip_space(text: str, position: int) -> int:
 def _loads(text: str) -> Any:
     if len(text) > MAX_CALL_CHARS:
         raise ValueError(f"longer than {MAX_CALL_CHARS} characters")
-    value, end = DECODER.raw_decode(text.strip())
+    value, end = read_value(text.strip())
     if text.strip()[end:].strip():
         raise ValueError(f"text after the object, at character {end}")
     return value
@@ -161,11 +161,6 @@ def _clean(value: Any, depth: int = 0) -> Any:
     return encodable(value) if isinstance(value, str) else value
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON value")
-
-
-DECODER = json.JSONDecoder(strict=False, parse_constant=_no_constant)
 _SPACE = re.compile(r"\s+")
 
 

@@ -21,6 +21,9 @@ def main() -> None:
         from fusesearch.cli import hint
 
         return hint.main()
+    if sys.getfilesystemencoding() != "utf-8" and os.name == "posix" and os.environ.get("PYTHONUTF8") != "1":
+        os.environ["PYTHONUTF8"] = "1"  # paths in UTF-8 cannot be opened in this locale, and Python reads it as it starts
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for some reads what every installed package says
     gc.set_threshold(100_000, 20, 20)  # the imports make many objects and no garbage
     try:

@@ -71,7 +71,7 @@ def _line_of(error: Exception) -> str:
     if isinstance(error, FusesearchError):
         return str(error)
     if isinstance(error, ModuleNotFoundError):
-        from fusesearch.cli.extras import what_to_install
+        from fusesearch.cli.checks import what_to_install
 
         if line := what_to_install(error, sys.argv[1:]):
             return line
@@ -111,7 +111,7 @@ class OneLineGroup(OneLine, TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """List the commands; those that need an extra which is not installed say so."""
-        from fusesearch.cli.extras import NEEDS, missing
+        from fusesearch.cli.checks import NEEDS, missing
 
         for name, command in self.commands.items():
             if (extra := NEEDS.get(name)) and missing(extra):

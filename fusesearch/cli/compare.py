@@ -63,7 +63,9 @@ def compare(
     sections = [section for row in comparisons for section in sections_of(row, figures=format_ == "html")]
     if format_ == "terminal" and out is None:
         return show([*sections, Section("", text=_unfinished(results))])
-    page = Page("Localizers compared", sections, _unfinished(results), _footer(results.cells))
+    if unfinished := _unfinished(results):
+        sections.insert(0, Section("Left out", unfinished))
+    page = Page("Localizers compared", sections, footer=_footer(results.cells))
     if format_ == "html":
         out = out or folders[0] / f"compare-{protocol}.html"
     text = page.render("html" if format_ == "html" else "md")

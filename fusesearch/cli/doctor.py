@@ -36,8 +36,7 @@ def doctor(
     """
     from dataclasses import asdict
 
-    from fusesearch.cli.checks import INSTALLED, PROFILE, Machine, Place
-    from fusesearch.cli.profiles import load_profile
+    from fusesearch.cli.checks import INSTALLED
 
     root = Path.cwd()
     if (gpus is None) != (gpu_memory is None) or (gpus and not profile):
@@ -51,6 +50,9 @@ def doctor(
 
         checks, good = asyncio.run(tried(endpoint, model)), "Localizers can ask this model."
     elif profile:
+        from fusesearch.cli.needs import PROFILE, Machine, Place
+        from fusesearch.cli.profiles import load_profile
+
         machine = Machine.here()
         if gpus and gpu_memory:  # as fast as those here
             machine = Machine(gpus, gpu_memory * 2**30, machine.name or "H100")

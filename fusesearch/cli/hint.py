@@ -1,6 +1,6 @@
 """``fusesearch hint``: what a coding agent's hook says when the agent greps over the tree. It imports nothing, since agents wait.
 
-Claude Code, Gemini CLI and Cursor describe the call as JSON on stdin and take JSON on stdout. A hint never stops a call.
+Claude Code describes the call as JSON on stdin and takes JSON on stdout. A hint never stops a call.
 """
 
 import json
@@ -22,17 +22,14 @@ def hint(given: str) -> str:
     with suppress(ValueError, TypeError, AttributeError, LookupError, OSError):
         call = json.loads(given)
         if _over_folders(call["tool_input"], call.get("cwd") or "."):
-            event = call["hook_event_name"]
-            if event[0].islower():  # Cursor
-                return json.dumps({"additional_context": HINT})
-            return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": HINT}})
+            return json.dumps({"hookSpecificOutput": {"hookEventName": call["hook_event_name"], "additionalContext": HINT}})
     return ""
 
 
 def _over_folders(call: dict[str, Any], folder: str) -> bool:
     if isinstance(call.get("command"), str):
         return bool(_GREP.search(call["command"]))
-    return os.path.isdir(os.path.join(folder, call.get("path") or call.get("dir_path") or "."))
+    return os.path.isdir(os.path.join(folder, call.get("path") or "."))
 
 
 def main() -> None:

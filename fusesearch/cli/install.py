@@ -26,27 +26,12 @@ from fusesearch.core.text import printable
 AgentName = StrEnum("AgentName", ["claude", "codex", "gemini", "vscode", "cursor", "zed"])
 PartName = StrEnum("PartName", ["server", "skill", "hook"])
 NAME = "fusesearch"
-NEW = "{\n}\n"
+NEW = "{\n}\n"  # an empty file of settings
+EVENT, TOOLS = "PreToolUse", "Grep|Bash"
 _HINT = re.compile(rf"{NAME}'? hint\b")
 WORKSPACE = "${workspaceFolder}"
 MARK = "<!-- fusesearch install wrote this file, and takes it out with --undo -->"
-SKILL = f"""---
-name: {NAME}
-description: Finds where an issue, an error or a behaviour lies in this repository, and what code to read. Use it before you grep.
----
-
-Ask the MCP server `{NAME}` before you search the tree with grep or glob:
-
-1. `localize` with the whole text of the issue or question: at most five files with their functions, lines, and how sure it is.
-2. `context` with the same text, or with a name such as `shop.cart.Cart.total`: the code to read for it, or where the name is
-   defined, called and tested, within a budget of tokens.
-3. Read what they name. Search the tree yourself if they say that there is too little to go on, or that files are missing.
-
-Say which files, functions and lines matter, the most likely first, and why.
-
-{MARK}
-"""
-
+SKILL = Path(__file__).with_name("skill.md")
 
 Planned = tuple[str, Callable[[], None] | None]
 """What would be done, in words, empty if the agent has no such thing; and what does it, None if it is done."""
@@ -56,8 +41,8 @@ Planned = tuple[str, Callable[[], None] | None]
 class Agent:
     """A coding agent. ``add`` and ``remove`` are command lines; without one, the member of ``section`` in ``file`` is edited.
 
-    ``skill`` is a file with instructions that it reads when they fit: a sub-agent or a skill. ``hook`` is a file of settings,
-    the event and the tools for which it runs a program.
+    ``skill`` is a file with instructions that it reads when they fit: a sub-agent or a skill. ``hook`` is a file of settings in
+    which it can be told to run a program before its own tools.
     """
 
     title: str
@@ -66,8 +51,8 @@ class Agent:
     remove: tuple[str, ...] = ()
     file: Path = Path()
     section: str = ""
-    skill: Path | None = None
-    hook: tuple[Path, str, str] | None = None
+    skill: Path = Path()
+    hook: Path = Path()
 
 
 def this_program() -> list[str]:
@@ -86,20 +71,16 @@ def agents() -> dict[str, Agent]:
     return {
         "claude": Agent(
             "Claude Code", "claude", ("mcp", "add", *user, "--", *start), ("mcp", "remove", *user),
-            skill=home / f".claude/agents/{NAME}.md", hook=(home / ".claude/settings.json", "PreToolUse", "Grep|Bash"),
+            skill=home / f".claude/agents/{NAME}.md", hook=home / ".claude/settings.json",
         ),
         "codex": Agent("Codex CLI", "codex", ("mcp", "add", NAME, "--", *start), ("mcp", "remove", NAME), skill=shared),
         "gemini": Agent(
-            "Gemini CLI", "gemini", ("mcp", "add", *user, start[0], "--", *start[1:]), ("mcp", "remove", *user),
-            skill=shared, hook=(home / ".gemini/settings.json", "AfterTool", "grep_search|run_shell_command"),
+            "Gemini CLI", "gemini", ("mcp", "add", *user, start[0], "--", *start[1:]), ("mcp", "remove", *user), skill=shared
         ),
         "vscode": Agent(
             "VS Code", "code", ("--add-mcp", entry), file=config / "Code/User/mcp.json", section="servers", skill=shared
         ),
-        "cursor": Agent(
-            "Cursor", "cursor", file=home / ".cursor/mcp.json", section="mcpServers", skill=shared,
-            hook=(home / ".cursor/hooks.json", "postToolUse", "Grep|Shell"),
-        ),
+        "cursor": Agent("Cursor", "cursor", file=home / ".cursor/mcp.json", section="mcpServers", skill=shared),
         "zed": Agent("Zed", "zed", file=config / "zed/settings.json", section="context_servers"),
     }  # fmt: skip
 
@@ -115,8 +96,8 @@ def install(
     """Set up coding agents: Claude Code, Codex CLI, Gemini CLI, VS Code, Cursor, Zed.
 
     Finds those on this machine and shows which command it would run, or what it would add to which file, so that the agent starts
-    the MCP server `fusesearch mcp` (`server`), has a sub-agent or skill that says when to use it (`skill`), and is reminded of it
-    when it greps over the tree (`hook`). It does each of the three once you agree; --undo takes them out again.
+    the MCP server `fusesearch mcp` (`server`), has a sub-agent or skill that says when to use it (`skill`), and (Claude Code) is
+    reminded of it when it greps over the tree (`hook`). It does each once you agree; --undo takes them out again.
 
     ```
     fusesearch install
@@ -132,21 +113,19 @@ def install(
     if not chosen:
         raise DataError(f"found none of {', '.join(one.title for one in known.values())} here: name one with --agent")
     steps: dict[str, list[tuple[Agent, Callable[[], None]]]] = {}
-    failed = 0
-    shown_before: set[str] = set()
+    failed, told = 0, {""}
     for one in chosen:
         typer.echo(typer.style(one.title, bold=True))
         for name, planned in _PARTS.items():
-            if part and name not in part:
-                continue
+            wanted = (not part or name in part) and getattr(one, name, SKILL) != Path()
             try:
-                shown, step = planned(one, undo)
+                shown, step = planned(one, undo) if wanted else ("", None)
             except (DataError, OSError) as error:
                 failed += _complain(one, error)
                 continue
-            if shown and shown not in shown_before:  # agents share a skill
+            if shown not in told:  # agents share a skill
                 typer.echo(f"  {name}: {printable(shown)}")
-                shown_before.add(shown)
+                told.add(shown)
                 if step is not None:
                     steps.setdefault(name, []).append((one, step))
     asks = not yes and sys.stdin.isatty() and sys.stdout.isatty()
@@ -169,56 +148,43 @@ def _complain(agent: Agent, error: Exception) -> int:
 
 def _skill(agent: Agent, undo: bool) -> Planned:
     """The file of the sub-agent or skill."""
-    if agent.skill is None:
-        return "", None
     before = _read(agent.skill)
     if before and MARK not in before:
         raise DataError(f"{agent.skill} is not a file that this program wrote")
-    return _change(agent.skill, before, "" if undo else SKILL, "", "goes" if undo else "says when and how to ask fusesearch")
+    return _change(agent.skill, before, "" if undo else _read(SKILL), "goes" if undo else "says when and how to ask fusesearch")
 
 
 def _hook(agent: Agent, undo: bool) -> Planned:
     """The program that an agent runs with its own searches, by a member of a list in its settings."""
-    if agent.hook is None:
-        return "", None
-    file, event, matcher = agent.hook
-    program = {"command": shlex.join([*this_program(), "hint"])}
-    cursor = event[0].islower()
-    value = {"matcher": matcher} | (program if cursor else {"hooks": [{"type": "command", **program}]})
-    return _member(file, ("hooks", event), value, undo, '{\n  "version": 1\n}\n' if cursor else NEW)
+    value = {"matcher": TOOLS, "hooks": [{"type": "command", "command": shlex.join([*this_program(), "hint"])}]}
+    return _member(agent.hook, ("hooks", EVENT), value, undo)
 
 
 def _server(agent: Agent, undo: bool) -> Planned:
-    return _by_program(agent, undo) if (agent.remove if undo else agent.add) else _by_file(agent, undo)
+    """The command line of the agent's own program, or the change of its file. Raises :class:`DataError` where neither can be."""
+    arguments = agent.remove if undo else agent.add
+    if not arguments:
+        first, *rest = this_program()
+        entry = {"command": first, "args": [*rest, "mcp", "--root", "." if agent.section == "context_servers" else WORKSPACE]}
+        return _member(agent.file, (agent.section,), entry, undo)
+    if not (program := shutil.which(agent.program)):
+        raise DataError(f"its program `{agent.program}` is not on the search path")
+
+    def run() -> None:
+        command = [program, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+        if done.returncode:
+            raise DataError(f"`{agent.program}` ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-300:]}")
+
+    return shlex.join([agent.program, *arguments]), run
 
 
 _PARTS: dict[str, Callable[[Agent, bool], Planned]] = {"skill": _skill, "hook": _hook, "server": _server}
 """In the order of writing: a program may rewrite the file that a hook is put in."""
 
 
-def _by_program(agent: Agent, undo: bool) -> Planned:
-    """The command line of the agent's own program, and what runs it. Raises :class:`DataError` where it is not installed."""
-    if not (program := shutil.which(agent.program)):
-        raise DataError(f"its program `{agent.program}` is not on the search path")
-    command = [program, *(agent.remove if undo else agent.add)]
-
-    def run() -> None:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
-        if done.returncode:
-            raise DataError(f"`{agent.program}` ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-300:]}")
-
-    return shlex.join([agent.program, *command[1:]]), run
-
-
-def _by_file(agent: Agent, undo: bool) -> Planned:
-    """The change of the agent's file. Raises :class:`DataError`."""
-    first, *rest = this_program()
-    entry = {"command": first, "args": [*rest, "mcp", "--root", "." if agent.section == "context_servers" else WORKSPACE]}
-    return _member(agent.file, (agent.section,), entry, undo, NEW)
-
-
-def _member(file: Path, keys: Keys, value: Any, undo: bool, new: str) -> Planned:
-    """A member ``fusesearch`` of an object, or one of a list that starts this program, in a file that begins as ``new``."""
+def _member(file: Path, keys: Keys, value: Any, undo: bool) -> Planned:
+    """A member ``fusesearch`` of an object, or one of a list that starts this program."""
     before = _read(file)
     try:
         known = at(parsed(before or "{}"), keys)
@@ -231,15 +197,15 @@ def _member(file: Path, keys: Keys, value: Any, undo: bool, new: str) -> Planned
         if undo and places:
             after = take(before, (*keys, places[0]))
         elif not undo and not places:
-            after = put(before or new, (*keys, 0 if listed else NAME), value)
+            after = put(before or NEW, (*keys, 0 if listed else NAME), value)
     except DataError as error:
         raise DataError(f"{file}: {error}; what belongs into `{'.'.join(map(str, keys))}` is {json.dumps(value)}") from None
     what = f"`{'.'.join(map(str, keys))}` {'without' if undo else 'gets'} {'' if listed else f'`{NAME}`: '}{json.dumps(value)}"
-    return _change(file, before, after, new, what)
+    return _change(file, before, after, what)
 
 
-def _change(file: Path, before: str, after: str, new: str, what: str) -> Planned:
-    """What is written to a file, and what does it. A file that has only what a ``new`` one has goes, with folders left empty."""
+def _change(file: Path, before: str, after: str, what: str) -> Planned:
+    """What is written to a file, and what does it. A file that is left with nothing goes, with folders left empty."""
     if after == before:
         return f"{file}: nothing to do", None
 
@@ -249,7 +215,7 @@ def _change(file: Path, before: str, after: str, new: str, what: str) -> Planned
         if _read(file) != before:
             raise DataError(f"{file} was changed by another program meanwhile: run this again")
         path = file.resolve()  # a link stays
-        if before and after == new:
+        if before and after in ("", NEW):
             path.unlink()
             with suppress(OSError):  # not empty
                 for folder in takewhile(Path.home().__ne__, path.parents):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fusesearch.core.errors import ConfigError, DataError, FusesearchError, InfrastructureError
-from fusesearch.core.network import key_for_header, network_note
+from fusesearch.core.network import key_for_header, network_note, retry_after
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -87,10 +88,10 @@ def fetch(address: Address) -> str:
         except Exception as error:  # httpx2's own, and what proxies and certificates of the environment make it raise
             reason = f"{error}{network_note(error, api if isinstance(error, httpx2.HTTPError) else '')}"
             raise InfrastructureError(f"{api} cannot be reached ({reason}): save the issue in a file instead") from None
-        wait = response.headers.get("retry-after", "")
-        if response.status_code not in (403, 429) or not wait.isdecimal() or int(wait) > LONGEST_WAIT or waited == MOST_WAITS:
+        wait = retry_after(response.headers.get("retry-after", ""))
+        if response.status_code not in (403, 429) or wait is None or wait > LONGEST_WAIT or waited == MOST_WAITS:
             break
-        time.sleep(int(wait))
+        time.sleep(wait)
     if not response.is_success:
         raise _refusal(response, address, bool(token))
     try:
@@ -125,7 +126,8 @@ def _refusal(response: Response, address: Address, has_token: bool) -> Fusesearc
     message = " ".join(message.split())[:200]
     limited = headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers or "rate limit" in message.lower()
     if status == 429 or (status == 403 and limited):
-        until = f" for {seconds} s" if (seconds := headers.get("retry-after")) else ""
+        seconds = retry_after(headers.get("retry-after", ""))
+        until = "" if seconds is None else f" for {math.ceil(seconds)} s"
         if not until and re.fullmatch(r"\d{1,10}", reset := headers.get("x-ratelimit-reset", "")):
             until = f" until {datetime.fromtimestamp(int(reset), UTC):%H:%M} UTC"
         advice = "wait" if has_token else "wait, or set GITHUB_TOKEN for a higher limit"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fusesearch.cli.extras import NEEDS
+from fusesearch.cli.checks import NEEDS
 from fusesearch.cli.output import Format, print_json
 from fusesearch.localizers.registry import LOCALIZERS
 

@@ -1,20 +1,24 @@
-"""The checks of ``fusesearch doctor --profile`` on GPUs: memory of a step and of a server, and hours of training.
+"""The checks of ``fusesearch doctor --profile``: :data:`PROFILE`, of what a profile needs where it is to run.
 
-The formulas are in :mod:`fusesearch.training.budget`. A rank of training takes a GPU, and so does a server, which may share it;
-veRL (``grpo.engine: verl``) shares weights, gradients and optimizer out over the GPUs of all machines of its cluster.
+Memory and hours are by the formulas of :mod:`fusesearch.training.budget`. A rank of training takes a GPU, and so does a server,
+which may share it; veRL (``grpo.engine: verl``) shares weights, gradients and optimizer out over the GPUs of its cluster.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
-from fusesearch.cli.checks import Check, Machine
+from fusesearch.cli.checks import DISK_GB, Check, gpus, room
 from fusesearch.core.config import Params
 from fusesearch.core.errors import ArtifactError, ConfigError
-from fusesearch.training.architectures import Architecture, config_of
+from fusesearch.core.storage import read_json
+from fusesearch.training.architectures import Architecture, config_of, folder_of
 from fusesearch.training.budget import (
     REFERENCE,
     SERVER_CONTEXT,
@@ -30,6 +34,10 @@ from fusesearch.training.budget import (
 )
 from fusesearch.training.engines.verl_files import configured, verl_python
 
+CLONES_GB = 100.0
+"""Room for clones and snapshots of real repositories: an estimate for 233 of them."""
+MADE = {"experiments/nano/base": "make base", "experiments/smol/base": "make smol"}
+"""What makes a base model that is not on a hub."""
 ROLLOUT_TOKENS = 15_000
 """Length of a rollout that hours are computed with: table 2 of FuseSearch implies 10,000 to 19,000."""
 VERL_TOKENS = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu"
@@ -37,51 +45,156 @@ VERL_DEFAULTS = {"trainer.nnodes": 1, "trainer.n_gpus_per_node": 8, VERL_TOKENS:
 """veRL's own values (0.9.1) of what the configurations may leave out."""
 
 
-def gpu_checks(params: Params, machine: Machine, root: Path) -> Iterator[Check]:
-    """GPUs that a profile needs, their memory, the hours of training, and veRL where it trains."""
+@dataclass(frozen=True)
+class Machine:
+    """GPUs of one kind: how many, the memory of each in bytes, their name, and whether they are this machine's."""
+
+    count: int
+    memory: float
+    name: str
+    own: bool = False
+
+    @classmethod
+    def here(cls) -> Machine:
+        """This machine's, as large as the smallest of them."""
+        found = gpus()
+        return cls(len(found), min((memory for _, memory in found), default=0.0) * 2**30, found[0][0] if found else "", own=True)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a profile with ``params`` is to run: on ``machine``, with what is at ``root``."""
+
+    params: Params
+    root: Path
+    machine: Machine
+
+
+def disk(place: Place) -> Iterator[Check]:
+    """Cores, and disk space for clones."""
+    whose = "" if place.machine.own else ", of this machine and not of the one that was asked for"
+    yield from room(place.root, DISK_GB + CLONES_GB * (place.params.mine.source == "github"), whose)
+
+
+def verl(place: Place) -> Iterator[Check]:
+    """veRL, where it trains, and the Ray cluster of several machines."""
+    if place.params.grpo.engine != "verl":
+        return
+    try:
+        yield Check("verl", True, f"{verl_python(place.root)}, {place.params.grpo.verl_config}")
+    except ConfigError as error:
+        yield Check("verl", False, "not installed", str(error))
+    if (nodes := _cluster(place)[0]) > 1:
+        address = os.environ.get("RAY_ADDRESS", "")
+        hint = "`ray start --head` on one machine, `ray start --address` on the others, its address in RAY_ADDRESS"
+        yield Check("ray", bool(address), address or f"no address of a cluster of {nodes} machines", hint)
+
+
+def hardware(place: Place) -> Iterator[Check]:
+    """GPUs, their memory, and the hours of training."""
     from fusesearch.training.serving import server_options
 
-    ranks, verl = params.compute.ranks, params.grpo.engine == "verl"
-    if verl:
-        yield from verl_pieces(params, root)
+    params, machine = place.params, place.machine
+    if params.model.dtype == "float32":
+        yield Check("gpu", True, "not needed")
+        return
     try:
-        model = Architecture.of(config_of(params.model.base, root))
+        model = Architecture.of(config_of(params.model.base, place.root))
     except (ConfigError, ArtifactError) as error:
         yield Check("memory", False, "unknown", str(error))
         return
-    options = server_options(params.compute.options)
-    vllm = params.grpo.rollouts == "vllm" and not verl
+    ranks, options, by_verl = params.compute.ranks, server_options(params.compute.options), params.grpo.engine == "verl"
+    vllm = params.grpo.rollouts == "vllm" and not by_verl
     serve = params.compute.serve * options.tensor_parallel_size if vllm else 0
-    nodes, each, tokens = verl_cluster(params, root) if verl else (1, serve, 0)
-    wanted = max(ranks, each)
+    nodes, each, tokens = _cluster(place) if by_verl else (1, serve, 0)
+    wanted, on_each = max(ranks, each), f" on each of {nodes} machines" if by_verl else ""
     seen = f"{machine.count} x {gib(machine.memory):.0f} GiB" if machine.count else "none"
-    place = f" on each of {nodes} machines" if verl else ""
-    yield Check("gpu", machine.count >= wanted, f"{wanted} needed{place}, {seen}", "use machines that have them, or fewer ranks")
-    share = 0.0
+    yield Check(
+        "gpu", machine.count >= wanted, f"{wanted} needed{on_each}, {seen}", "use machines that have them, or fewer ranks"
+    )
+    share = 0.0  # of a GPU that a server takes, too
     if vllm:
-        yield _server_memory(params, model, machine, options)
+        yield _server(params, model, machine, options)
     if vllm and machine.count < ranks + serve:
         sleeping = SERVER_CONTEXT / max(machine.memory, 1)
         share = sleeping if options.enable_sleep_mode else options.gpu_memory_utilization
-    yield _step_memory(params, model, machine, "sft", "sft.max_length", params.sft.max_length)
+    yield _step(place, model, "sft", "sft.max_length", params.sft.max_length)
     longest = params.agent.max_context_tokens + params.agent.max_new_tokens
     longest = min(longest, options.max_model_len or longest, model.positions)  # where a message is cut
-    if verl:
-        needed, less = (
-            training_bytes(model, tokens, nodes * each),
-            longest_pass(model, machine.memory, nodes * each) // 1024 * 1024,
-        )
-        detail = (
-            f"{gib(needed):.1f} GiB on each of {nodes} x {each} GPUs at {tokens:,} tokens a pass, {gib(machine.memory):.1f} GiB"
-        )
+    if by_verl:
+        needed = training_bytes(model, tokens, nodes * each)
+        detail = f"{gib(needed):.1f} GiB on each of {nodes} x {each} GPUs at {tokens:,} tokens a pass"
+        less = longest_pass(model, machine.memory, nodes * each) // 1024 * 1024
         hint = f"compute.verl_options: [{VERL_TOKENS}={less}], or more machines (trainer.nnodes)"
-        yield Check("grpo memory", needed <= machine.memory, f"{detail} are there", hint)
+        detail += f", {gib(machine.memory):.1f} GiB are there"
+        yield Check("grpo memory", needed <= machine.memory, detail, hint)
     else:
-        yield _step_memory(params, model, machine, "grpo", "agent.max_context_tokens", longest, share)
-    yield from _hours(params, model, machine, nodes * wanted if verl else ranks)
+        yield _step(place, model, "grpo", "agent.max_context_tokens", longest, share)
+    yield from _hours(params, model, machine, nodes * wanted if by_verl else ranks)
 
 
-def _server_memory(params: Params, model: Architecture, machine: Machine, options: argparse.Namespace) -> Check:
+def weights(place: Place) -> Iterator[Check]:
+    """The base checkpoint, and its tokenizer, whose chat template shows the tools where the prompt leaves that to it."""
+    base = place.params.model.base
+    folder, hint = folder_of(base, place.root), MADE.get(base, f"download it once: hf download {base}")
+    found = bool(folder and any(folder.glob("*.safetensors")))
+    yield Check("base checkpoint", found, base if found else f"the weights of {base} are not on this machine", hint)
+    lacking = ""
+    if folder is None or not any((folder / name).is_file() for name in ("tokenizer.json", "vocab.json")):
+        lacking = ": no tokenizer on this machine"
+    else:
+        settings, own = folder / "tokenizer_config.json", folder / "chat_template.jinja"
+        template = own.read_text(encoding="utf-8") if own.is_file() else ""
+        template = template or str((read_json(settings) if settings.is_file() else {}).get("chat_template") or "")
+        if not template or (place.params.agent.prompt == "full" and "tools" not in template):
+            lacking = f": its {'chat template shows no tools' if template else 'tokenizer has no chat template'}"
+    yield Check("tokenizer", not lacking, f"{base}{lacking}", hint)
+
+
+def vllm(place: Place) -> Iterator[Check]:
+    """vLLM, where rollouts, episodes or the teacher ask it."""
+    from fusesearch.training.serving import vllm_python
+
+    params, teacher = place.params, place.params.teacher
+    if "vllm" in (params.grpo.rollouts, params.evaluate.rollouts) or (teacher.model and not teacher.base_url):
+        try:
+            yield Check("vllm", True, str(vllm_python()))
+        except ConfigError as error:
+            yield Check("vllm", False, "not installed", str(error))
+
+
+def teacher(place: Place) -> Iterator[Check]:
+    """The teacher's model, endpoint and key."""
+    wanted = place.params.teacher
+    if wanted.model:
+        yield Check("teacher", True, wanted.model)
+    if wanted.model and wanted.base_url:
+        answers, key = reachable(f"{wanted.base_url.rstrip('/')}/models"), "OPENAI_API_KEY"
+        detail = f"{'nothing answers at ' * (not answers)}{wanted.base_url}"
+        yield Check("teacher endpoint", answers, detail, "start it, or set teacher.base_url")
+        yield Check("teacher key", key in os.environ, key, f"export {key}=..., if the endpoint needs one")
+
+
+def github(place: Place) -> Iterator[Check]:
+    """The credentials of mining: a token, or those of an App."""
+    if place.params.mine.source == "github":
+        from fusesearch.data.sources.github.client import APP, TOKEN
+
+        given = TOKEN in os.environ or set(APP) <= set(os.environ)
+        yield Check("github token", given, TOKEN, "set it to a token that can read public data")
+
+
+PROFILE: tuple[Callable[[Place], Iterator[Check]], ...] = (disk, verl, hardware, weights, vllm, teacher, github)
+
+
+def _cluster(place: Place) -> tuple[int, ...]:
+    """How many machines veRL trains on, GPUs of each, and tokens of a pass. :class:`ConfigError` for a missing configuration."""
+    params = place.params
+    found = VERL_DEFAULTS | configured(params.grpo.verl_config, params.compute.verl_options, place.root)
+    return tuple(int(found[key]) for key in VERL_DEFAULTS)
+
+
+def _server(params: Params, model: Architecture, machine: Machine, options: argparse.Namespace) -> Check:
     """Whether a server fits into its share of its GPUs with one request of the longest length it takes."""
     limit, given = params.agent.max_context_tokens, options.max_model_len or model.positions
     if given < limit:
@@ -97,22 +210,16 @@ def _server_memory(params: Params, model: Architecture, machine: Machine, option
     return Check("vllm memory", needed <= room, detail, hint)
 
 
-def _step_memory(
-    params: Params, model: Architecture, machine: Machine, stage: str, key: str, length: int, share: float = 0.0
-) -> Check:
-    """Whether a training step fits, with rows of ``length`` tokens (the param ``key``).
-
-    ``share`` is what a vLLM server takes of the same GPU.
-    """
-    section, ranks = getattr(params, stage), params.compute.ranks
-    rows = params.sft.batch_size if stage == "sft" else params.grpo.prompts_per_step * params.grpo.group
-    limit, lora = params.grpo.tokens_per_pass or 0 if stage == "grpo" else 0, section.lora.rank
+def _step(place: Place, model: Architecture, stage: str, key: str, length: int, share: float = 0.0) -> Check:
+    """Whether a training step fits, with rows of ``length`` tokens (the param ``key``), beside a server's ``share``."""
+    params, ranks = place.params, place.params.compute.ranks
+    section, grpo = getattr(params, stage), params.grpo
+    rows = grpo.prompts_per_step * grpo.group if stage == "grpo" else params.sft.batch_size
+    limit, lora = grpo.tokens_per_pass or 0 if stage == "grpo" else 0, section.lora.rank
     tokens = max(limit, length) if limit else min(section.micro_batch, rows // ranks) * length
-    reference = REFERENCE if stage == "grpo" and params.grpo.kl and not lora else 0
-    room, needed = (1 - share) * machine.memory, training_bytes(model, tokens, ranks, reference, lora)
+    reference = REFERENCE if stage == "grpo" and grpo.kl and not lora else 0
+    room, needed = (1 - share) * place.machine.memory, training_bytes(model, tokens, ranks, reference, lora)
     detail = f"{gib(needed):.1f} GiB for {tokens:,} tokens at once (rows of {length:,}), {gib(room):.1f} GiB are free"
-    if needed <= room:
-        return Check(f"{stage} memory", True, detail)
     hints = []
     if fits := longest_pass(model, room, ranks, reference, lora) // 1024 * 1024:
         one = f"grpo.tokens_per_pass: {fits}" if limit and fits >= length else f"{stage}.micro_batch: {fits // length}"
@@ -122,7 +229,8 @@ def _step_memory(
         hints.append(f"compute.ranks: {more} on as many such GPUs")
     if not lora and training_bytes(model, length, ranks, lora=16) <= room:
         hints.append(f"{stage}.lora: {{rank: 16}}")
-    return Check(f"{stage} memory", False, detail, " or ".join([*hints, f"GPUs of {whole_gib(needed / (1 - share))} GiB"]))
+    hints.append(f"GPUs of {whole_gib(needed / (1 - share))} GiB")
+    return Check(f"{stage} memory", needed <= room, detail, " or ".join(hints))
 
 
 def _hours(params: Params, model: Architecture, machine: Machine, gpus: int) -> Iterator[Check]:
@@ -144,19 +252,12 @@ def _hours(params: Params, model: Architecture, machine: Machine, gpus: int) -> 
         yield Check(f"{name} hours", True, f"{low:,.2f} to {high:,.2f} {what} of {length:,} tokens on {on} x {machine.name}")
 
 
-def verl_cluster(params: Params, root: Path) -> tuple[int, ...]:
-    """How many machines veRL trains on, GPUs of each, and tokens of a pass. :class:`ConfigError` for a missing configuration."""
-    found = VERL_DEFAULTS | configured(params.grpo.verl_config, params.compute.verl_options, root)
-    return tuple(int(found[key]) for key in VERL_DEFAULTS)
-
-
-def verl_pieces(params: Params, root: Path) -> Iterator[Check]:
-    """veRL, and the Ray cluster of several machines."""
+def reachable(url: str) -> bool:
+    """Whether a server answers at all, if only that it wants a key."""
     try:
-        yield Check("verl", True, f"{verl_python(root)}, {params.grpo.verl_config}")
-    except ConfigError as error:
-        yield Check("verl", False, "not installed", str(error))
-    if (nodes := verl_cluster(params, root)[0]) > 1:
-        address = os.environ.get("RAY_ADDRESS", "")
-        hint = "`ray start --head` on one machine, `ray start --address` on the others, its address in RAY_ADDRESS"
-        yield Check("ray", bool(address), address or f"no address of a cluster of {nodes} machines", hint)
+        with urlopen(url, timeout=2):  # noqa: S310 - the address is the user's own setting
+            return True
+    except HTTPError:
+        return True
+    except (OSError, ValueError):  # ValueError: not an address
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ LEAST_SHARE = 0.01
 LONGER = "llama-server: --ctx-size, llama-cpp-python: --n_ctx, vLLM: --max-model-len, Ollama: num_ctx"
 TOO_LITTLE = "too little to go on, nothing that the issue names is here: name an error, a function or a file"
 NO_CODE = "no code in this folder"
+NOT_CHECKED_OUT = "nothing of this repository is checked out, `git checkout` does it"
 SEARCH = "A search, not the answer to an issue: places that fit the words, best first, without a percentage."
 
 
@@ -47,8 +49,8 @@ class Report:
     confidence: float | None = None
     kind: str | None = None
     """``search`` where the text was no issue."""
-    empty: bool = False
-    """Whether the ranker has no answer because the folder has no code."""
+    empty: str = ""
+    """Why the folder has no code, if that is why the ranker has no answer."""
     progress: Progress | None = None
     """That of the ranker's index: what the answer could not take into account."""
 
@@ -62,7 +64,7 @@ class Report:
     def of_fields(cls, answer: Fields, cost: dict[str, Any], repository: Repository) -> Report:
         """Report of the fields of an answer, without lines and signatures."""
         whole = located(answer, repository)
-        empty = not whole["modify"] and cost["localizer"] == WITHOUT_MODEL and not has_code(repository)
+        empty = "" if whole["modify"] or cost["localizer"] != WITHOUT_MODEL else without_code(repository)
         places = whole["places"] or by_file(whole["modify"])
         places = [place | ({"unread": lines} if (lines := _unread(place, repository)) else {}) for place in places]
         return cls(places, by_file(whole["related"]), cost, whole.get("confidence"), answer.get("kind"), empty)
@@ -96,7 +98,7 @@ class Report:
             heading = SEARCH if self.kind == "search" else _heading(self.places)
             parts = [*wrapped(heading, screen), "", *_by_file(self.places, screen)]
         else:
-            why = NO_CODE if self.empty else TOO_LITTLE if self._says_little else ended(self.cost)
+            why = self.empty or (TOO_LITTLE if self._says_little else ended(self.cost))
             parts = wrapped(f"No answer: {why}.", screen)
         if self.related:
             parts += ["", "Related context", "", *_by_file(self.related, screen)]
@@ -187,9 +189,12 @@ def ended(known: dict[str, Any]) -> str:
     return STOPS[known["stop"]]
 
 
-def has_code(repository: Repository) -> bool:
-    """Whether a folder has a file that a fix can modify."""
-    return any(is_candidate(path, repository.is_visible) for path in repository.files())
+def without_code(repository: Repository) -> str:
+    """Why a folder has no file that a fix can modify; empty if it has one."""
+    if any(is_candidate(path, repository.is_visible) for path in repository.files()):
+        return ""
+    cloned = repository.in_git and os.path.exists(repository.root / ".git/packed-refs")
+    return NOT_CHECKED_OUT if cloned and os.listdir(repository.root) == [".git"] else NO_CODE
 
 
 def context_json(found: Context) -> dict[str, Any]:
@@ -208,7 +213,7 @@ def context_json(found: Context) -> dict[str, Any]:
 
 def context_text(found: Context, repository: Repository) -> str:
     """A context as text, or what would help where the issue says too little."""
-    return found.text if found.excerpts else f"No answer: {TOO_LITTLE if has_code(repository) else NO_CODE}."
+    return found.text if found.excerpts else f"No answer: {without_code(repository) or TOO_LITTLE}."
 
 
 def cost(trajectory: Trajectory) -> dict[str, Any]:

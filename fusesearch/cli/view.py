@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fusesearch.cli.options import Repo
 from fusesearch.cli.output import save_text
 
 
@@ -23,13 +24,15 @@ def view(
             help="Truth to compare with: output of `truth`, JSON lines as for `score`, or instances (.parquet).", metavar="FILE"
         ),
     ] = None,
+    repo: Repo = Path(),
     out: Annotated[Path | None, typer.Option(help="File to write; by default beside the trajectory.", metavar="FILE")] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Write an HTML page that shows an episode.
 
     The page shows each turn with its calls side by side and the gain of each call; with --truth, also which call found
-    what. It is one file without scripts that loads nothing, so you can send it to anybody. Prints its name.
+    what. An answer without a model is shown with its code in DIR, in which the evidence is marked. It is one file without scripts
+    that loads nothing, so you can send it to anybody. Prints its name.
 
     ```
     fusesearch localize --repo . --issue issue.md --save trajectory.json
@@ -38,15 +41,20 @@ def view(
     ```
     """
     import webbrowser
+    from functools import partial
 
     from fusesearch.cli.episodes import read_episode, read_truth
+    from fusesearch.localizers.direct import readable_source
     from fusesearch.reporting.episodes.page import page_of
     from fusesearch.reporting.episodes.rendering import render
+    from fusesearch.search.repository import Repository
 
     chosen = [re.sub(r"[^\w.-]+", "_", instance)[:100]] if instance else []
     page = out or trajectory.with_name(".".join([trajectory.stem, *chosen, *[str(run)] * (run > 1), "html"]))
-    episode = read_episode(trajectory, instance, run)
-    save_text(page, render(page_of(episode, read_truth(truth, episode.instance_id) if truth else None)))
+    episode, repository = read_episode(trajectory, instance, run), Repository(repo)
+    known = read_truth(truth, episode.instance_id) if truth else None
+    source = partial(readable_source, repository) if repository.root.name == episode.repo else lambda path: None
+    save_text(page, render(page_of(episode, known, source)))
     typer.echo(page)
     if open_page and not webbrowser.open(page.resolve().as_uri()):
         typer.echo("fusesearch: no browser could be started; open the page yourself", err=True)

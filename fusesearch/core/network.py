@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from fusesearch.core.errors import ConfigError, one_line
 
@@ -37,6 +38,17 @@ def key_for_header(key: str, name: str) -> str:
     if not (key.isascii() and key.isprintable()):
         raise ConfigError(f"{name} has a character that no key has: copy it again")
     return key
+
+
+def retry_after(header: str) -> float | None:
+    """Seconds that a Retry-After header, a number or a date, asks to wait; None if it is missing or invalid."""
+    from email.utils import parsedate_to_datetime
+
+    with suppress(ValueError):
+        return max(0.0, float(header))
+    with suppress(ValueError, TypeError, IndexError):
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    return None
 
 
 @contextmanager

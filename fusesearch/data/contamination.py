@@ -18,7 +18,7 @@ _SHA = re.compile(r"^[0-9a-f]{40,64}$")
 NEAR_DUPLICATE = 0.8
 """Jaccard similarity to a benchmark's issue or patch from which an instance is dropped."""
 CONTAMINATION = ("benchmark_repository", "same_issue", "same_patch", "similar_issue", "similar_patch")
-"""Why a training instance is dropped. Only benchmarks are compared for similarity."""
+"""Why a training instance is dropped. Similarity is looked for to benchmarks, and to validation that shares repositories."""
 
 
 @dataclass
@@ -39,15 +39,17 @@ class HeldOut:
     def of_benchmarks(cls, rules: Split, families: Families) -> HeldOut:
         """All instances of ``rules.benchmarks``. Raises :class:`ArtifactError` for a missing or malformed file."""
         known = cls(families)
-        if rules.benchmarks:
-            known.near_issues = Similar(NEAR_DUPLICATE, issue_shingles)
-            known.near_patches = Similar(NEAR_DUPLICATE, changed_lines)
         for path in rules.benchmarks:
             known.add(barred_instances(path), near=True)
         return known
 
     def add(self, instances: Iterable[Instance], *, repositories: bool = True, near: bool = False) -> None:
-        """Add held-out instances; ``repositories=False`` if their repositories are held out already."""
+        """Add held-out instances; ``repositories=False`` if their repositories are no reason to drop another instance.
+
+        With ``near``, their issues, their patches and what they change in each file are compared for similarity.
+        """
+        if near and not (self.near_issues and self.near_patches):
+            self.near_issues, self.near_patches = Similar(NEAR_DUPLICATE, issue_shingles), Similar(NEAR_DUPLICATE, changed_lines)
         for instance in instances:
             if repositories:
                 self.repositories.add(self.families.key(instance.repo))
@@ -58,7 +60,8 @@ class HeldOut:
                 self.patches.add(patch_digest(instance.patch))
             if near and self.near_issues and self.near_patches:
                 self.near_issues.add(instance.problem_statement)
-                self.near_patches.add(instance.patch)
+                for part in _parts(instance.patch):
+                    self.near_patches.add(part)
 
     def reason(self, instance: Instance) -> str | None:
         """Why an instance is contaminated, if it is."""
@@ -70,7 +73,7 @@ class HeldOut:
             return "same_patch"
         if self.near_issues and self.near_issues.holds(instance.problem_statement):
             return "similar_issue"
-        if self.near_patches and self.near_patches.holds(instance.patch):
+        if self.near_patches and any(map(self.near_patches.holds, _parts(instance.patch))):
             return "similar_patch"
         return None
 
@@ -85,6 +88,12 @@ class HeldOut:
         if self.families.key(instance.repo) in self.repositories or package in self.projects:
             return True
         return instance.repo in self.clones or instance.base_commit in self.commits
+
+
+def _parts(patch: str) -> list[str]:
+    """A patch, and what it changes in each file if there are several."""
+    files = re.split(r"^(?=diff --git )", patch, flags=re.MULTILINE)[1:]
+    return [patch, *files] if len(files) > 1 else [patch]
 
 
 def barred_instances(path: Path) -> Iterator[Instance]:

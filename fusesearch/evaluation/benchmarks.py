@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fusesearch.code.kinds import is_code
 from fusesearch.core.digests import digest, file_digest
 from fusesearch.core.errors import ConfigError, DataError, FusesearchError
 from fusesearch.core.schema import Instance
@@ -65,9 +66,9 @@ def prepare(
 
 
 def snapshot(repos: Path, store: SnapshotStore, instance: Instance) -> Repository:
-    """The tree an instance is about, from the clones in ``repos``."""
+    """The tree an instance is about, from the clones in ``repos``. What a partial clone lacks is empty if it is no code."""
     git_dir_of(instance.repo, repos)  # refuses what is not owner/name, before it becomes part of a path
-    return instance_snapshot(store, repos, instance)
+    return instance_snapshot(store, repos, instance, is_code)
 
 
 def read_benchmark(path: Path) -> list[Instance]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from fusesearch.evaluation.metrics import Metric
 from fusesearch.reporting.page import Figure
-from fusesearch.reporting.table import ARMS
+from fusesearch.reporting.table import ARMS, MINUS
 
 COLOURS = ("#000000", "#E69F00", "#0072B2", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 BLUE, RED, GREY = "#0072B2", "#D55E00", "#555555"
@@ -22,7 +22,10 @@ DECIDED, UNDECIDED = "decided after Holm's correction", "undecided"
 LEAST_EPISODES = 5
 """:func:`profile` leaves out turns that fewer episodes reached."""
 
-PAGE_WIDTH = 760
+WIDTHS = {"": 760, "-narrow": 340}
+"""Pixels of a chart with its labels, on a page and on a phone, by the ending of the name of its file."""
+LABELS = {"": 240, "-narrow": 120}
+"""Pixels of the longest label beside an axis."""
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
 Rows = Sequence[Mapping[str, Any]]
@@ -33,14 +36,21 @@ def figure(name: str, caption: str, chart: Chart | None) -> list[Figure]:
     return [] if chart is None else [Figure(name, caption, chart, svg)]
 
 
-def svg(chart: Chart) -> str:
-    """A chart as SVG, :data:`PAGE_WIDTH` wide if it would fill its container."""
+def svg(chart: Chart, form: str = "") -> str:
+    """A chart as SVG, as wide as :data:`WIDTHS` says, labels and all."""
     import vl_convert
 
     with alt.data_transformers.enable("default", max_rows=None):
         spec = chart.to_dict()
-    if spec.get("width") == "container":
-        spec["width"] = PAGE_WIDTH
+    config, width, labels = spec["config"], WIDTHS[form], LABELS[form]
+    config["axis"]["labelLimit"] = labels
+    config["legend"] |= {"columns": 3, "labelLimit": 220} if not form else {"columns": 1, "labelLimit": width - 40}
+    if "vconcat" in spec:  # Vega-Lite fits only single views: here all have labels of one width
+        config["axisY"] = {"minExtent": labels, "maxExtent": labels}
+        for panel in spec["vconcat"]:
+            panel["width"] = width - labels - 25
+    else:
+        spec |= {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
     return vl_convert.vegalite_to_svg(spec)
 
 
@@ -60,9 +70,8 @@ def dressed(chart: Chart) -> Chart:
     """The chart with the style of all charts."""
     return (
         chart.configure_view(stroke=None)
-        .configure_axis(labelFontSize=12, titleFontSize=12, labelLimit=260, gridColor="#dddddd")
-        .configure_legend(labelFontSize=12, titleFontSize=12, labelLimit=320, orient="top", columns=3)
-        .configure_header(labelFontSize=12, titleFontSize=12)
+        .configure_axis(labelFontSize=12, titleFontSize=12, gridColor="#dddddd")
+        .configure_legend(labelFontSize=12, titleFontSize=12, orient="top")
     )
 
 
@@ -97,7 +106,7 @@ def estimates(rows: Rows, x: str, seeds: Rows = ()) -> Chart:
     ticks = (
         [alt.Chart(pd.DataFrame(seeds)).mark_tick(color=GREY, height=8, yOffset=7).encode(x="value:Q", **place)] if seeds else []
     )
-    return dressed(alt.layer(whiskers, *ticks, points).properties(height=alt.Step(18), width="container"))
+    return dressed(alt.layer(whiskers, *ticks, points).properties(height=alt.Step(18)))
 
 
 def difference_panels(parts: Sequence[tuple[str, Rows]]) -> Chart | None:
@@ -105,7 +114,7 @@ def difference_panels(parts: Sequence[tuple[str, Rows]]) -> Chart | None:
 
     Rows: ``pair, value, low, high, verdict`` (:data:`DECIDED` or :data:`UNDECIDED`), and optionally ``paper`` and ``margin``.
     """
-    drawn = [_differences(rows, title).properties(height=alt.Step(24), width=500) for title, rows in parts if rows]
+    drawn = [_differences(rows, title).properties(height=alt.Step(34)) for title, rows in parts if rows]
     return dressed(alt.vconcat(*drawn)) if drawn else None
 
 
@@ -114,7 +123,9 @@ def _differences(rows: Rows, x: str) -> Any:
     domain = [DECIDED, UNDECIDED]
     colour = alt.Color("verdict:N", scale=alt.Scale(domain=domain, range=[BLUE, RED]), title=None)
     shape = alt.Shape("verdict:N", scale=alt.Scale(domain=domain, range=["circle", "square"]), title=None)
-    base = alt.Chart(pd.DataFrame(rows)).encode(y=alt.Y("pair:N", sort=pairs, title=None))
+    first, second = (f"split(datum.label, ' {MINUS} ')[{part}]" for part in (0, 1))
+    two_lines = alt.Axis(labelExpr=f"[{first}, '{MINUS} ' + {second}]", labelLineHeight=13)
+    base = alt.Chart(pd.DataFrame(rows)).encode(y=alt.Y("pair:N", sort=pairs, title=None, axis=two_lines))
     zero = alt.Chart(pd.DataFrame([{"zero": 0}])).mark_rule(color=GREY).encode(x="zero:Q")
     whiskers = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=x), x2="high:Q", color=colour)
     points = base.mark_point(filled=True, size=70, opacity=1).encode(
@@ -160,30 +171,7 @@ def profile(rows: Rows, names: Sequence[str], labels: Mapping[str, str]) -> Char
     line = base.mark_line().encode(strokeDash=alt.StrokeDash("name:N", scale=dash, title=None))
     marks = base.mark_point(filled=True, size=60, opacity=1).encode(shape=alt.Shape("name:N", scale=shape, title=None))
     bands = [base.mark_area(opacity=0.15).encode(y="low:Q", y2="high:Q")] if "low" in rows[0] else []
-    return dressed(alt.layer(*bands, line, marks).properties(height=260, width="container"))
-
-
-def plane(rows: Rows, min_f1: float, min_efficiency: float) -> Chart:
-    """Candidates by F1 and e; more candidates make a larger mark. Rows: ``f1, efficiency, count, outcome``."""
-    domain, decided = ["kept", "dropped"], "with these thresholds"
-    frame = pd.DataFrame(rows, columns=["f1", "efficiency", "count", "outcome"])
-    edge = alt.Scale(domain=[-0.03, 1.03], nice=False)
-    places = (
-        alt.Chart(frame)
-        .mark_point(opacity=0.7, strokeWidth=1.6)
-        .encode(
-            x=alt.X("f1:Q", title="F1 (0.7 file + 0.3 function)", scale=edge),
-            y=alt.Y("efficiency:Q", title="Tool efficiency e", scale=edge),
-            size=alt.Size("count:Q", title="candidates", scale=alt.Scale(type="sqrt", range=[25, 500])),
-            color=alt.Color("outcome:N", scale=alt.Scale(domain=domain, range=[BLUE, RED]), title=decided),
-            shape=alt.Shape("outcome:N", scale=alt.Scale(domain=domain, range=["circle", "cross"]), title=decided),
-            tooltip=["f1:Q", "efficiency:Q", "count:Q", "outcome:N"],
-        )
-    )
-    line: dict[str, Any] = {"strokeDash": [6, 4], "strokeWidth": 2, "color": "#1b1d21"}
-    vertical = alt.Chart(pd.DataFrame([{"at": min_f1}])).mark_rule(**line).encode(x="at:Q")
-    level = alt.Chart(pd.DataFrame([{"at": min_efficiency}])).mark_rule(**line).encode(y="at:Q")
-    return dressed((places + vertical + level).properties(height=460, width="container"))
+    return dressed(alt.layer(*bands, line, marks).properties(height=260))
 
 
 def scatter(rows: Rows, x: str, y: str, front: Sequence[str]) -> Chart:
@@ -211,4 +199,4 @@ def scatter(rows: Rows, x: str, y: str, front: Sequence[str]) -> Chart:
     marks = base.transform_filter("datum.model == ''").mark_point(filled=True, size=80, opacity=1)
     hollow = of_papers.mark_point(size=60, opacity=0.6)
     words = of_papers.mark_text(align="left", dx=6, fontSize=9).encode(text="model:N")
-    return dressed(alt.layer(step, hollow, words, marks).properties(height=420, width="container"))
+    return dressed(alt.layer(step, hollow, words, marks).properties(height=420))

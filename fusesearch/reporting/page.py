@@ -16,36 +16,47 @@ from fusesearch.reporting.table import Table, markdown_cell, terminal_table, tur
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart of Altair, the name of its file, what it shows, and what draws it as SVG."""
+    """A chart of Altair, the name of its file, what it shows, and what draws it as SVG in a form."""
 
     name: str
     caption: str
     chart: Any
-    draw: Callable[[Any], str]
+    draw: Callable[[Any, str], str]
 
     @cached_property
     def svg(self) -> str:
         """The chart as SVG, drawn once."""
-        return self.draw(self.chart)
+        return self.draw(self.chart, "")
+
+    @cached_property
+    def narrow(self) -> str:
+        """The chart for a phone."""
+        return self.draw(self.chart, "-narrow")
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, paragraphs of plain text, tables and figures."""
+    """A heading, paragraphs of plain text, figures, tables, and paragraphs that come ``after`` them.
+
+    In HTML ``word`` stands beside the heading, which leads to ``href``.
+    """
 
     title: str
     text: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
+    word: str = ""
+    href: str = ""
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page: ``verdicts`` come first, ``footer`` names its sources, ``folder`` holds its figures."""
+    """A page. ``word`` says what came out and comes first, ``footer`` names its sources, ``folder`` holds its figures."""
 
     title: str
     sections: Sequence[Section]
-    verdicts: Sequence[str] = ()
+    word: str = ""
     footer: Sequence[tuple[str, str]] = ()
     folder: str = "plots"
 
@@ -83,6 +94,6 @@ def show(sections: Sequence[Section]) -> None:
             console.width = max(own, widths[place])  # a table that is cut off is useless; `less -S` shows a wide one
             console.print(forms[place])
         console.width = own
-        for paragraph in section.text:
+        for paragraph in [*section.text, *section.after]:
             console.print(Text(printable(paragraph), style="dim"))
         console.print()

@@ -83,16 +83,6 @@ def difference_table(
     return Table(caption, ["Difference", *(of.of_differences for of in columns)], table_rows)
 
 
-def records_table(caption: str, records: Sequence[Mapping[str, Any]]) -> Table:
-    """A row per record, a column per key."""
-    header = list(dict.fromkeys(key for record in records for key in record))
-    rows = [
-        [f"{value:.4g}" if isinstance(value, float) else str(value) for value in (row.get(key, "") for key in header)]
-        for row in records
-    ]
-    return Table(caption, header, [Row(cells) for cells in rows])
-
-
 def turned(table: Table) -> Table:
     """The table with its columns as rows; the first line names the rows."""
     columns = zip(table.header, *(row.cells for row in table.rows), strict=True)

@@ -15,9 +15,11 @@ links are kept as links, which :class:`Repository` never follows outside; submod
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -49,15 +51,16 @@ class SnapshotStore:
         self._unmeasured = self.limit  # bytes added since the cache was measured: the first addition measures it
         self._sweep()
 
-    def repository(self, source: Path, commit: str) -> Repository:
+    def repository(self, source: Path, commit: str, needed: Callable[[str], bool] | None = None) -> Repository:
         """The files of ``commit``, built if necessary. They stay for a day after their last use.
 
         ``source`` is a bare repository, a ``.git`` folder or a work tree, ``commit`` anything that git resolves to a commit.
+        A file whose content a partial clone lacks is empty if its path is not ``needed``; by default every file is.
         Raises :class:`RepositoryError` on failure.
         """
         try:
             for _ in range(_ATTEMPTS):  # more than one only if other processes evict the snapshot meanwhile
-                folder = self._known(commit) or self._make(source, commit)
+                folder = self._known(commit) or self._make(source, commit, needed)
                 if touch(folder):
                     repository = _repository(folder)
                     inner = source / ".git"
@@ -77,15 +80,18 @@ class SnapshotStore:
         folder = self.cache_dir / "trees" / tree_id
         return folder if ID.fullmatch(tree_id) and folder.is_dir() else None
 
-    def _make(self, source: Path, commit: str) -> Path:
+    def _make(self, source: Path, commit: str, needed: Callable[[str], bool] | None) -> Path:
         with Git(source) as git:
-            builder = TreeBuilder(self.cache_dir, git)
             commit_id, tree_id = git.resolve(commit)
-            folder = self.cache_dir / "trees" / tree_id
+            empty = _spare(git, tree_id, needed) if needed else set()
+            # a tree with emptied files has a name of its own, and no link: a whole clone of the commit gets the whole tree
+            name = hashlib.sha256(" ".join([tree_id, *sorted(empty)]).encode()).hexdigest() if empty else tree_id
+            builder, folder = TreeBuilder(self.cache_dir, git, empty), self.cache_dir / "trees" / name
             if not touch(folder):
                 builder.build(tree_id, folder)
-        with suppress(FileExistsError):
-            os.symlink(tree_id, self.cache_dir / "commits" / commit_id)
+        if not empty:
+            with suppress(FileExistsError):
+                os.symlink(tree_id, self.cache_dir / "commits" / commit_id)
         self._unmeasured += builder.added
         if self._unmeasured > self.limit * _MEASURED_AFTER:
             self._unmeasured = 0
@@ -106,13 +112,21 @@ class SnapshotStore:
                 continue
 
 
-def instance_snapshot(store: SnapshotStore, repos_dir: Path, instance: Instance) -> Repository:
-    """The tree of an instance: ``base_commit`` of ``repos_dir/<owner>__<name>.git``.
+def _spare(git: Git, tree_id: str, needed: Callable[[str], bool]) -> set[str]:
+    """Ids of the blobs that the clone lacks and that no needed file has."""
+    lacking = git.absent([tree_id])
+    return lacking - {entry.blob for entry in git.entries(tree_id) if needed(entry.path)} if lacking else lacking
+
+
+def instance_snapshot(
+    store: SnapshotStore, repos_dir: Path, instance: Instance, needed: Callable[[str], bool] | None = None
+) -> Repository:
+    """The tree of an instance: ``base_commit`` of ``repos_dir/<owner>__<name>.git``; ``needed`` as in :class:`SnapshotStore`.
 
     A synthetic one has no history, because its newest commit planted the fault.
     """
     git_dir = Path(repos_dir) / f"{flat_name(instance.repo)}.git"
-    repository = store.repository(git_dir, instance.base_commit)
+    repository = store.repository(git_dir, instance.base_commit, needed)
     if instance.provenance.get("source") == "synthetic":
         repository.history = (repository.root / ".git", "HEAD")
     return repository

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
 import tempfile
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +27,8 @@ class TreeBuilder:
 
     cache_dir: Path
     git: Git
+    empty: Container[str] = ()
+    """Ids of blobs that the clone lacks, whose files are made empty."""
     added: int = field(default=0, init=False)
     """Approximate bytes on disk added so far."""
 
@@ -69,7 +73,9 @@ class TreeBuilder:
         """Put one entry into the tree. False if its blob is missing."""
         blob = self._blob(entry.blob)
         try:
-            if entry.mode == LINK:
+            if entry.blob in self.empty:
+                _write(target, io.BytesIO(), 0)
+            elif entry.mode == LINK:
                 text = Path(blob).read_bytes()
                 with suppress(OSError, ValueError):  # leave out a link whose text the file system rejects (too long, NUL)
                     os.symlink(text, os.fsencode(target))

@@ -24,13 +24,9 @@ from tasks.tracking import track
 
 
 def track_experiment(experiment: Experiment, runs: Sequence[ArmRun], results: Results, params: Params) -> None:
-    """Record the finished runs of an experiment, and mark the runs behind the newest results as current.
+    """Record the finished runs of an experiment, and mark those behind the newest ``results`` as current.
 
-    Args:
-        experiment: its folder holds the files of the results.
-        runs: its finished runs.
-        results: the results of these runs.
-        params: the main pipeline's params, which arms change.
+    ``params`` are the main pipeline's, which arms change.
     """
     key = _key(experiment, params.profile)
     arms = [arm_record(experiment, run, params, key) for run in runs]
@@ -60,7 +56,8 @@ def committed_records(experiment: Experiment, params: Params) -> list[RunRecord]
     arms = [
         RunRecord(
             kind="arm", name=f"{arm.label} seed {seed}", experiment=experiment.name, arm=arm.name, seed=seed,
-            profile=results.profile, params={"arm": arm.name, "seed": seed, **_varied_then(experiment, arm.name, seed, params)},
+            profile=results.profile, stage=experiment.arms[arm.name].checkpoint,
+            params={"arm": arm.name, "seed": seed, **_varied_then(experiment, arm.name, seed, params)},
             metrics={name: figure.by_seed[seed] for name, figure in arm.figures.items() if seed in figure.by_seed},
             tags={"label": arm.label, "committed": "true"}, parent=key,
             key=digest(key, "committed", results.inputs, arm.name, seed)[:32], **about,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,13 +30,13 @@ class ArmRun:
     nodes: Mapping[str, str] = field(default_factory=dict)
 
 
-def outcomes(experiment: Experiment, current: Container[str], seeds: Iterable[int] | None = None) -> list[ArmRun]:
+def outcomes(experiment: Experiment, current: Container[str]) -> list[ArmRun]:
     """The finished arms with their seeds, in the order of the experiment's seeds and arms.
 
     ``current`` holds the names of up-to-date nodes. Raises :class:`ArtifactError` for a file of scores that cannot be read.
     """
     read: dict[Path, list[Score]] = {}
-    planned = plan(experiment, load_params(), seeds)
+    planned = plan(experiment, load_params())
     # evaluated with the seed, and nothing it builds on has changed since
     return [_outcome(row, read) for row in planned if all(node.name in current for node in row.nodes.values())]
 

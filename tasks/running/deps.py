@@ -15,6 +15,7 @@ import yaml
 from fusesearch.core.config import Params, load_params
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.storage import read_text, write_text
+from fusesearch.training.architectures import is_folder
 from tasks.code import code_file
 from tasks.running.places import MAIN
 from tasks.stages import STAGES, Stage
@@ -56,7 +57,24 @@ def render(root: Path = Path()) -> str:
     stages = {"code": CODE, **{name: entry(stage, params) for name, stage in STAGES.items()}}
     entries = [yaml.safe_dump({name: stage}, sort_keys=False, width=200) for name, stage in stages.items()]
     indented = ["".join(f"  {line}\n" for line in text.splitlines()) for text in entries]
-    return HEADER + "stages:\n" + "\n".join(indented) + PLOTS + plots
+    named = yaml.safe_dump({"artifacts": artifacts(params)}, sort_keys=False, width=200)
+    return HEADER + "stages:\n" + "\n".join(indented) + "\n" + named + PLOTS + plots
+
+
+def artifacts(params: Params) -> dict[str, dict[str, Any]]:
+    """What other projects take from this one by name, with its name in the registry of MLflow and its flow in Prefect."""
+    base = params.model.base
+    model = {"path": base, "type": "model", "desc": f"the model that {params.profile} starts from"}
+    found: dict[str, dict[str, Any]] = {"base": model} if is_folder(base) else {}
+    for stage in STAGES.values():
+        for output in stage.shared:
+            trained = output == "checkpoint"
+            name, kind = (stage.name, "model") if trained else (output, "dataset")
+            meta = {"prefect": f"flow {stage.name}"} | (
+                {"mlflow": f"models:/fusesearch-{params.profile}@{name}"} if trained else {}
+            )
+            found[name] = {"path": stage.outputs[output], "type": kind, "desc": stage.description, "meta": meta}
+    return found
 
 
 def entry(stage: Stage, params: Params) -> dict[str, Any]:

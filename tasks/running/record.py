@@ -24,7 +24,7 @@ from fusesearch.core.overrides import flatten
 from fusesearch.core.schema import Record
 from fusesearch.core.storage import read_json, write_json
 from tasks.running.places import ARTIFACTS, RESULT_FILES, STATE
-from tasks.running.resume import remembered_digests
+from tasks.running.resume import remembered_digest
 
 RUNS = STATE / "runs"
 DVC_LOCK = Path("dvc.lock")
@@ -151,13 +151,7 @@ def stage_record(
 ) -> RunRecord:
     """The record of a stage or node that starts now. :meth:`RunRecord.complete` gives the record of its end.
 
-    Args:
-        stage: name of the stage.
-        params: all params of the run.
-        values: the params that the stage reads, by dotted key.
-        inputs: digests of its inputs by path.
-        node: id of the node; empty for the main pipeline.
-        parent: :func:`reproduction_record` for runs of the main pipeline, ``None`` for nodes.
+    ``params`` are all of the run, ``values`` those that the stage reads; nodes have no ``parent``.
     """
     return RunRecord(
         kind="node" if node else "stage", stage=stage, node=node, params=dict(values), inputs=dict(inputs),
@@ -172,8 +166,7 @@ def digests(paths: Iterable[Path]) -> dict[str, str]:
 
 def path_digest(path: Path) -> str:
     """As :func:`digests`, for one path."""
-    with remembered_digests() as of_file:
-        return of_file(path) if path.is_file() else digest(path, of_file=of_file)[:32]
+    return remembered_digest(path) if path.is_file() else digest(path, of_file=remembered_digest)[:32]
 
 
 def is_unchanged(path: Path, recorded: str) -> bool:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import sqlite3
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from fusesearch.core.errors import AlreadyRunning, ArtifactError
 from tasks.running.places import STATE
 from tasks.running.process import is_alive, starters
 
-DIGESTS = STATE / "digests.db"
 SETTLED_SECONDS = 2.0
 """Age from which a file's time tells whether it was changed: clocks of file systems are coarse."""
 ENDING_SECONDS = 45.0
@@ -35,13 +34,8 @@ ENDING_SECONDS = 45.0
 def progress_dir(stage: str, *parts: Any, root: Path = STATE / "progress") -> Path:
     """The folder for unfinished work of ``stage`` on these inputs; made if it does not exist.
 
-    Args:
-        stage: name of the stage.
-        parts: what the work depends on: paths (their contents count), params sections, plain values.
-        root: where such folders lie.
-
-    Raises:
-        ArtifactError: a path among ``parts`` does not exist.
+    ``parts`` are what the work depends on: paths (their contents count), params sections, plain values. Raises
+    :class:`ArtifactError` for a path that does not exist.
     """
     try:
         folder = root / _folder(stage, *parts)
@@ -57,52 +51,20 @@ def is_of(folder: Path, stage: str, *parts: Any) -> bool:
 
 
 def _folder(stage: str, *parts: Any) -> str:
-    return f"{stage}-{input_digest(*parts)[:16]}"
+    return f"{stage}-{digest(*parts, of_file=remembered_digest)[:16]}"
 
 
-def input_digest(*parts: Any) -> str:
-    """As :func:`~fusesearch.core.digests.digest`, with :func:`remembered_digests`."""
-    with remembered_digests() as of_file:
-        return digest(*parts, of_file=of_file)
+def remembered_digest(path: Path) -> str:
+    """As :func:`~fusesearch.core.digests.file_digest`; this process rereads only files whose size, time or inode changed."""
+    stat = path.stat()
+    if time.time() - stat.st_mtime <= SETTLED_SECONDS:
+        return file_digest(path)
+    return _digest_of(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
 
 
-@contextmanager
-def remembered_digests() -> Iterator[Callable[[Path], str]]:
-    """Yields :func:`~fusesearch.core.digests.file_digest`, but rereads only files whose size, time or inode changed."""
-    known, new = _known_digests(), {}
-
-    def of_file(path: Path) -> str:
-        stat = path.stat()
-        key = (str(path), f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ino}")
-        found = known.get(key) or file_digest(path)
-        if key not in known and time.time() - stat.st_mtime > SETTLED_SECONDS:
-            new[key] = found
-        return found
-
-    yield of_file
-    if new:
-        _remember(new)
-
-
-def _known_digests() -> dict[tuple[str, str], str]:
-    try:
-        with closing(sqlite3.connect(f"file:{DIGESTS}?mode=ro", uri=True, timeout=30)) as database:
-            return {(path, stamp): md5 for path, stamp, md5 in database.execute("select path, stamp, md5 from files")}
-    except sqlite3.Error:  # it does not exist yet, or is damaged: then all is read
-        return {}
-
-
-def _remember(digests: dict[tuple[str, str], str]) -> None:
-    DIGESTS.parent.mkdir(parents=True, exist_ok=True)
-    rows = [(*key, md5) for key, md5 in digests.items()]
-    try:
-        with closing(sqlite3.connect(DIGESTS, timeout=30)) as database, database:
-            database.execute("create table if not exists files (path text primary key, stamp text, md5 text)")
-            database.executemany("insert or replace into files values (?, ?, ?)", rows)
-    except sqlite3.OperationalError:  # another process writes for long: the files are read once more
-        return
-    except sqlite3.DatabaseError:
-        DIGESTS.unlink(missing_ok=True)
+@cache
+def _digest_of(path: Path, *stamp: int) -> str:
+    return file_digest(path)
 
 
 @contextmanager

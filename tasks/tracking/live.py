@@ -57,16 +57,16 @@ class Live:
         uri = tracking_uri()
         try:
             with locked_client(uri) as client:
-                run_id, parent = self._open(client)
+                run_id, parent, model = self._open(client)
             with translated_errors(uri):
-                status = self._send(client, run_id)
+                status = self._send(client, run_id, model)
                 for ended in filter(None, (run_id, parent) if status else ()):
                     client.set_terminated(ended, status=status)
         except TrackingUnavailable as error:
             logger.debug("no live run: %s", error)
 
-    def _open(self, client: MlflowClient) -> tuple[str, str]:
-        """Open the run that a killed process of this stage left, or a new run. Returns its id and its parent's."""
+    def _open(self, client: MlflowClient) -> tuple[str, str, str]:
+        """Open the run that a killed process of this stage left, or a new run. Returns its id, its parent's and its model's."""
         projection = Projection(client)
         found = projection.find_live(self.record)
         run = found or projection.create(self.record, {LIVE: self.record.live_key})
@@ -75,9 +75,9 @@ class Live:
             client.update_run(opened, status="RUNNING")
         if found:
             client.set_tag(run.info.run_id, "resumed", "true")
-        return str(run.info.run_id), parent
+        return str(run.info.run_id), parent, projection.model(run, self.record)
 
-    def _send(self, client: MlflowClient, run_id: str) -> str:
+    def _send(self, client: MlflowClient, run_id: str, model: str) -> str:
         """Send rows as they come. Returns the status of the ended run, "" if it succeeded."""
         from mlflow.entities import Metric
 
@@ -91,6 +91,10 @@ class Live:
             points = dict(row_points(row))
             for name in points.keys() & earlier - known.keys():
                 known[name] = {point.step for point in client.get_metric_history(run_id, name)}
-            metrics = [Metric(name, value, at, step) for name, value in points.items() if step not in known.get(name, ())]
+            metrics = [
+                Metric(name, value, at, step, model_id=model or None)
+                for name, value in points.items()
+                if step not in known.get(name, ())
+            ]
             client.log_batch(run_id, metrics=metrics)
         return ""

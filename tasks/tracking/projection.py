@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from fusesearch.core.digests import digest
 from fusesearch.core.errors import FusesearchError
-from fusesearch.core.schema import Score
+from fusesearch.core.schema import Score, Trajectory
 from fusesearch.core.storage import read_csv, read_jsonl
 from fusesearch.evaluation.metrics import aggregate
-from fusesearch.evaluation.results import SCORES
+from fusesearch.evaluation.results import SCORES, TRAJECTORIES
 from fusesearch.reporting.inputs import by_arm
 from tasks.checkpoints import times_of
 from tasks.running.record import RunRecord, find_record, is_unchanged, records
-from tasks.tracking.datasets import dataset_input, register
+from tasks.stages import TRAINED
+from tasks.tracking.datasets import dataset_input, log_held_out, logged_model, register
 from tasks.tracking.store import locked_client, tracking_uri
+from tasks.tracking.traces import log_traces
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -32,6 +34,8 @@ RECORDED = "fusesearch.recorded"
 """Tags of a run: the key of its record, its key while it has no outputs yet, the digest of the record that completed it."""
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 """Makes MLflow's pages open an experiment with its runs and charts, not with traces of language models."""
+VALIDATION = "validation"
+"""Stem of the files of held-out issues."""
 PARAM_CHARS = 6000
 KEPT_SUFFIXES = {".json", ".csv", ".md", ".html", ".png", ".svg"}
 KEPT_BYTES = 20 * 1024**2
@@ -89,15 +93,19 @@ class Projection:
         self._metrics(run, record.metrics | (times if record.kind in ("stage", "node") else {}), end)
         inputs = [dataset_input(Path(path), digest, record.stage) for path, digest in record.inputs.items()]
         self.client.log_inputs(run_id, datasets=inputs)
+        for path, of in record.inputs.items():
+            if record.stage == "evaluate" and Path(path).stem == VALIDATION and is_unchanged(Path(path), of):
+                log_held_out(self.client, run.info.experiment_id, Path(path), of)
         self.client.log_batch(run_id, tags=[RunTag(key, value) for key, value in {KEY: record.key, **tags_of(record)}.items()])
         if record.stage == "report" and parent:  # reproductions are compared by their parents, which have all params
             self._metrics(self.client.get_run(parent), record.metrics, end)
         outputs = [Path(path) for path, digest in record.outputs.items() if is_unchanged(Path(path), digest)]
+        model = self.model(run, record)
         for path in outputs:
             if path.name == "curve.csv":
                 prefix = f"{path.parent.name.partition('-')[0]}/" if record.kind == "arm" else ""
                 for file in filter(Path.is_file, (path, times_of(path))):
-                    self._points(run, curve_points(file, prefix), record)
+                    self._points(run, curve_points(file, prefix), record, model)
             elif path.name == SCORES:
                 self._evaluated(run, record, path)
         if record.current is not None:
@@ -105,10 +113,13 @@ class Projection:
         for finished in filter(None, (run_id, parent)):
             self._finish(finished, end)
         for path in outputs:
-            if path.name == "checkpoint" and record.kind == "stage":
+            if path.name == "checkpoint":
                 tags = {"stage": record.stage, "seed": str(record.seed), "path": path.as_posix()}
                 tags["digest"] = record.outputs[path.as_posix()]
-                register(self.client, run_id, f"fusesearch-{record.profile}", path, tags, record.stage)
+                self.client.set_logged_model_tags(model, tags)
+                self.client.finalize_logged_model(model, "READY")
+                if record.kind == "stage":
+                    register(self.client, run_id, f"fusesearch-{record.profile}", path, tags, record.stage, model)
             elif is_kept(path):
                 if path.is_dir():
                     self.client.log_artifacts(run_id, str(path), path.name)
@@ -137,7 +148,7 @@ class Projection:
         """A new run below the record's parent. Makes the parent if it does not exist."""
         parent_record = find_record(record.parent) if record.parent else None
         parent = self.open(parent_record).info.run_id if parent_record else ""
-        run = self._create(self.experiment(record), record.name, {**tags_of(record), **tags}, parent, record.started)
+        run = self._create(self.experiment(record), run_name(record), {**tags_of(record), **tags}, parent, record.started)
         if record.kind == "reproduction":
             self._params(run, record.params)
         return run
@@ -151,6 +162,11 @@ class Projection:
             made = found.experiment_id if found else self.client.create_experiment(name, tags=EXPERIMENT_TAGS)
             self._experiments[name] = str(made)
         return self._experiments[name]
+
+    def model(self, run: Run, record: RunRecord) -> str:
+        """The id of the model that the run trains; empty if it trains none."""
+        trains = record.stage in TRAINED and record.kind in ("stage", "node")
+        return logged_model(self.client, run, f"{record.profile}-{record.name}-seed-{record.seed}") if trains else ""
 
     def _find(self, experiment: str, tag: str, value: str) -> Run | None:
         from mlflow.entities import ViewType
@@ -175,16 +191,16 @@ class Projection:
         for start in range(0, len(rows), 100):
             self.client.log_batch(run.info.run_id, params=rows[start : start + 100])
 
-    def _metrics(self, run: Run, metrics: Mapping[str, Any], at: float) -> None:
-        """Log the numbers among the metrics that the run lacks or has with another value."""
+    def _metrics(self, run: Run, metrics: Mapping[str, Any], at: float, **measured: str) -> None:
+        """Log the numbers among the metrics that the run lacks or has with another value, for the model that they measure."""
         from mlflow.entities import Metric
 
         known = run.data.metrics
         values = {_accepted(key): float(value) for key, value in metrics.items() if type(value) in (int, float)}
-        rows = [Metric(key, value, int(at * 1000), 0) for key, value in values.items() if known.get(key) != value]
+        rows = [Metric(key, value, int(at * 1000), 0, **measured) for key, value in values.items() if known.get(key) != value]
         self.client.log_batch(run.info.run_id, metrics=rows)
 
-    def _points(self, run: Run, rows: Sequence[tuple[str, int, float]], record: RunRecord) -> None:
+    def _points(self, run: Run, rows: Sequence[tuple[str, int, float]], record: RunRecord, model: str) -> None:
         """Log the points (name, step, value) that the run lacks, with times spread evenly over the run."""
         from mlflow.entities import Metric
 
@@ -193,7 +209,7 @@ class Projection:
         known = {(name, point.step) for name in names for point in self.client.get_metric_history(run_id, name)}
         last = max((step for _, step, _ in rows), default=1) or 1
         missing = [
-            Metric(name, value, int((record.started + record.seconds * step / last) * 1000), step)
+            Metric(name, value, int((record.started + record.seconds * step / last) * 1000), step, model_id=model or None)
             for name, step, value in rows
             if (name, step) not in known
         ]
@@ -206,6 +222,8 @@ class Projection:
         if record.kind in ("arm", "cell"):
             rows = [row for row in scores if row.arm == record.tags.get("evaluated", row.arm)]
             self._metrics(run, aggregate(rows), end)
+            evaluated = record.tags.get("evaluated")
+            self._traces(run, record, path.parent / "cells" / evaluated if evaluated else path.parent)
             return
         parent = run.data.tags.get("mlflow.parentRunId") or run.info.run_id
         for arm, rows in by_arm(scores).items():
@@ -214,8 +232,27 @@ class Projection:
             if child is None:
                 tags = {**tags_of(record), "arm": arm, KEY: key}
                 child = self._create(run.info.experiment_id, f"{record.stage}/{arm}", tags, parent, record.started)
-            self._metrics(child, aggregate(rows), end)
+            self._metrics(child, aggregate(rows), end, **self._measured(record, arm))
+            if record.kind == "stage":  # a node's episodes are traces of the arms that use it
+                self._traces(child, record, path.parent / "cells" / arm)
             self._finish(child.info.run_id, end)
+
+    def _traces(self, run: Run, record: RunRecord, folder: Path) -> None:
+        """The episodes of a cell below its run, if they are there."""
+        files = folder / TRAJECTORIES, folder / SCORES
+        if all(file.is_file() for file in files):
+            episodes = zip(read_jsonl(files[0], Trajectory), read_jsonl(files[1], Score), strict=True)
+            tags = {key: value for key, value in tags_of(record).items() if key in ("profile", "seed", "label")}
+            log_traces(self.client.tracking_uri, run, episodes, record.started, tags)
+
+    def _measured(self, record: RunRecord, arm: str) -> dict[str, str]:
+        """The model that an arm evaluates and the dataset, as its metrics name them; empty where no run made the model."""
+        name = record.params.get("evaluate.cells", {}).get(arm, {}).get("checkpoint", "")
+        made = [of for path, of in record.inputs.items() if re.search(rf"/{name}(-\w+)?/checkpoint$", path)]
+        data = [(path, of) for path, of in record.inputs.items() if Path(path).stem == VALIDATION]
+        experiments = [row.experiment_id for row in self.client.search_experiments(filter_string=f"name LIKE '{EXPERIMENT}%'")]
+        found = self.client.search_logged_models(experiments, f"tags.digest = '{made[0]}'") if made and data else []
+        return {"model_id": found[0].model_id, "dataset_name": data[0][0], "dataset_digest": data[0][1]} if found else {}
 
     def _mark_current(self, run: Run, keys: Sequence[str]) -> None:
         """Tag the runs below an experiment: ``current`` is true for the given keys and false for all others."""
@@ -256,6 +293,19 @@ def tags_of(record: RunRecord) -> dict[str, str]:
         "mlflow.note.content": record.description,
     }  # fmt: skip
     return {key: value for key, value in (tags | record.tags).items() if value}
+
+
+def run_name(record: RunRecord) -> str:
+    """The name of its run, which says what is trained on what: ``grpo: sft on rl``, of an arm ``nano sft: F1 and e seed 0``."""
+    if record.kind == "arm":
+        return f"{record.profile} {record.stage}: {record.name}"
+    if record.stage not in TRAINED or record.kind not in ("stage", "node"):
+        return record.name
+    names: dict[bool, list[str]] = {True: [], False: []}
+    for path in map(Path, record.inputs):
+        if path.name != "repos":
+            names[path.suffix == ""].append(path.parent.name if path.name == "checkpoint" else path.stem)
+    return f"{record.name}: {' and '.join(names[True])} on {' and '.join(names[False])}"
 
 
 def is_kept(path: Path) -> bool:

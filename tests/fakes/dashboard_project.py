@@ -6,13 +6,10 @@ from unittest.mock import patch
 
 import yaml
 
-from fusesearch.core.config import Params, Select
+from fusesearch.core.config import Params
 from fusesearch.core.schema import Answer, Instance, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn
-from fusesearch.core.storage import write_csv, write_instances, write_json, write_jsonl, write_text
-from fusesearch.data.contamination import CONTAMINATION
-from fusesearch.data.filtering import RULES
+from fusesearch.core.storage import write_instances, write_jsonl, write_text
 from fusesearch.evaluation.metrics import score_trajectory
-from fusesearch.training.selection import drop_table, plane, select
 from tasks.experiments.outcome import ArmRun
 from tasks.experiments.results import write_results
 from tasks.experiments.spec import load_experiment
@@ -28,21 +25,17 @@ NODES = {"evaluate": "evaluate-0123abcd"}
 """The runs of the arm `joint` with seed 1."""
 
 INSTANCES = 12
-PAPER = """model,stage,file_f1,function_f1,efficiency,turns,tools_per_turn,time_s,tokens_k
-Qwen3-4B,sft,78.86,47.94,68.46,4.96,3.59,9.17,54.8
-"""
 PAPER_FILTERING = "filtering,file_f1,function_f1,efficiency\nnone,75.44,43.52,55.77\njoint,78.86,47.94,62.03\n"
 TRUTH = Truth(files=["pkg/a.py"], functions=["pkg/a.py::f"], lines={"pkg/a.py": [(2, 3)]})
 
 
 def write_project(root: Path) -> Path:
     """Write everything below ``root``."""
-    write_text(root / "params.yaml", yaml.safe_dump({"profile": "nano", "select": {"min_f1": 0.5, "min_efficiency": 0.5}}))
-    write_text(root / "experiments/reference/fusesearch_table2_stages.csv", PAPER)
+    write_text(root / "params.yaml", yaml.safe_dump({"profile": "nano"}))
     write_text(root / "experiments/reference/table4.csv", PAPER_FILTERING)
     _evaluate(root)
     _data(root)
-    with patch("fusesearch.reporting.charts.svg", lambda chart: "<svg/>"):
+    with patch("fusesearch.reporting.charts.svg", lambda chart, form="": "<svg/>"):
         make_report(Params(), Places(root=root))
         for name, skill in (("filtering", 0.4), ("reward", 0.2)):
             _experiment(root, name, skill)
@@ -96,22 +89,6 @@ def _data(root: Path) -> None:
         write_instances(root / MAIN[f"split.{split}"], instances)
     candidates = [episode(number, "lexical", number % 3 > 0, 1 + number % 4) for number in range(INSTANCES)]
     write_jsonl(root / MAIN["synthesize.candidates"], candidates)
-    judged = select(candidates, {row.instance_id: TRUTH for row in instances}, Select(min_f1=0.5, min_efficiency=0.5))
-    write_json(root / MAIN["select.drops"], drop_table(judged))
-    write_csv(root / MAIN["select.plane"], plane(judged))
-    write_json(root / MAIN["filter.drops"], {**dict.fromkeys(RULES, 0), "short_issue": 3})
-    table = {"repositories": [{"repo": HOSTILE, "kept": 4}], "dropped": {"no effect": 3}, "skipped": {}}
-    write_json(root / MAIN["mine.table"], table)
-    dropped_by_split = {f"dropped_{reason}": 2 * (reason == "same_issue") for reason in CONTAMINATION}
-    figures = {
-        "mine": {"pairs": 40},
-        "filter": {"instances": 37},
-        "split": {"sft_instances": 15, "rl_instances": 10, "validation_instances": 12} | dropped_by_split,
-        "synthesize": {"candidates": INSTANCES},
-        "select": {"selected": 8},
-    }
-    for stage, values in figures.items():
-        write_json(root / MAIN[f"{stage}.metrics"], values)
 
 
 def _experiment(root: Path, name: str, skill: float) -> None:

@@ -87,8 +87,10 @@ def test_a_hint_never_fails(streams):
 def test_what_a_code_page_lacks_is_an_escape(tmp_path, monkeypatch, command):
     (tmp_path / "日本.py").write_text("def goukei():\n    return 1\n", encoding="utf-8")
     monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
-    done = started("fusesearch.cli.main()", command, "--repo", tmp_path, "goukei returns 1")
-    assert (done.returncode, "\\u65e5\\u672c.py" in done.stdout) == (0, True), done.stderr
+    for name, value in (("LC_ALL", ""), ("LC_ALL", "C"), ("PYTHONUTF8", "0")):  # the last two: no path beyond ASCII can be opened
+        monkeypatch.setenv(name, value)
+        done = started("fusesearch.cli.main()", command, "--repo", tmp_path, "goukei returns 1")
+        assert (done.returncode, "\\u65e5\\u672c.py" in done.stdout) == (0, True), done.stderr
 
 
 def test_an_error_of_any_kind_is_one_line_and_shows_where_it_arose_if_asked(folder, monkeypatch):

@@ -1,49 +1,31 @@
-"""The app's pages, run by Streamlit without a browser: what is chosen is what is shown, and text of others stays text."""
+"""The dashboard's pages: what is chosen is what is shown, what is missing is said, and text of others stays text."""
 
-import base64
-import os
-import re
+import json
 import shutil
-import sys
+import sqlite3
+import threading
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
+import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from markdown_it import MarkdownIt
-from streamlit.testing.v1 import AppTest
 
-from dashboards.draw import coded, plain
-from dashboards.tabs.trajectories import sources
+from dashboards import links, pages
+from dashboards.app import handler
+from fusesearch.core.errors import ArtifactError
 from fusesearch.core.storage import read_text, write_text
 from fusesearch.reporting.experiment.figures import FIGURES
-from tasks.running.places import MAIN
-from tests.fakes.dashboard_project import ARMS, INSTANCES, NODES, instance_id, write_project
+from tasks.running.places import EXPERIMENTS, MAIN
+from tasks.running.record import RunRecord, write_record
+from tests.fakes.dashboard_project import ARMS, HOSTILE, INSTANCES, NODES, instance_id, write_project
 from tests.fakes.html_seen import Seen
 
-ANYTHING = st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"]), max_size=60)
 
-
-def page_script(name):
-    from dashboards.app import open_page
-
-    open_page(name)
-
-
-def opened(root, name):
-    os.chdir(root)
-    page = AppTest.from_function(page_script, default_timeout=300, args=(name,)).run()
-    assert not page.exception
-    return page
-
-
-@pytest.fixture(autouse=True)
-def _as_before(monkeypatch):
-    """Streamlit's tests put their script in the place of ``__main__``, where processes that later tests spawn look for it."""
-    monkeypatch.chdir(Path.cwd())
-    main = sys.modules["__main__"]
-    yield
-    sys.modules["__main__"] = main
+@pytest.fixture(scope="module", autouse=True)
+def _undrawn():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fusesearch.reporting.charts.svg", lambda chart, form="": "<svg/>")
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -57,109 +39,127 @@ def copy(project, tmp_path):
     return shutil.copytree(project, tmp_path / "copy")
 
 
-def texts(elements):
-    """Texts as they are seen: without the backslashes that keep them from being markup."""
-    return [re.sub(r"\\(.)", r"\1", element.value) for element in elements]
+def seen(root, path, **query):
+    return Seen(pages.find(root, path, query))
 
 
-def said(page):
-    return "\n".join(texts([*page.markdown, *page.warning, *page.info]))
+def test_the_report_stands_as_its_stage_wrote_it_below_the_navigation(project):
+    page = pages.find(project, "/", {})
+    written = read_text(project / MAIN["report.html"])
+    assert written.partition("<body>")[2].partition("</body>")[0] in page
+    assert all(f'href="/{name}"' in page for name in ("", "experiments", "trajectories"))
+    assert 'href="http://127.0.0.1:5000"' in page
 
 
-def cells(page):
-    return [
-        [re.sub(r"\\(.)", r"\1", str(cell)) for cell in row] for found in page.table for row in found.value.to_numpy().tolist()
-    ]
-
-
-def frames(page):
-    return [base64.b64decode(frame.proto.src.partition(",")[2]).decode() for frame in page.get("iframe")]
-
-
-@given(ANYTHING)
-def test_text_of_others_is_shown_as_it_is_and_makes_no_element(text):
-    seen = Seen(MarkdownIt().enable("table").render(plain(text)))
-    assert "".join(seen.text.split()) == "".join(text.split())
-    assert set(seen.tags) <= {"p"}
-    assert set(Seen(MarkdownIt().render(coded(text))).tags) <= {"p", "code"}
-    assert coded("run `dvc repro <x>` now") == "run `dvc repro <x>` now"
-    assert coded("one ` alone") == plain("one ` alone")
-
-
-def test_the_app_opens_with_the_report_and_hostile_text_as_text(project, monkeypatch):
-    monkeypatch.chdir(project)
-    page = AppTest.from_file(str(Path(__file__).parents[2] / "dashboards/app.py"), default_timeout=300).run()
-    assert not page.exception
-    assert texts(page.title) == ["Report"]
-    assert not page.warning
-    assert frames(page) == [read_text(project / MAIN["report.html"])]
-    assert ["mined pairs", "pairs and instances", "40"] in cells(page)
-    assert not [element for element in page.markdown if element.allow_html]
-    assert not page.get("html")
-
-
-def test_streamlit_finds_no_pages_of_its_own_beside_the_app():
-    assert not (Path(__file__).parents[2] / "dashboards/pages").exists()
+def test_before_anything_has_run_committed_results_are_shown_and_marked(copy):
+    (copy / MAIN["report.html"]).unlink()
+    (copy / "experiments/filtering").rename(copy / "experiments/stages")
+    shutil.rmtree(copy / "artifacts")
+    for path in ("/", "/experiments", "/experiments/stages"):
+        page = seen(copy, path).text
+        assert "Nothing has run here yet: these are committed results." in page
+        assert "Does filtering matter?" in page
+    assert "Committed: not yet" in page
+    assert "artifacts/evaluate/cells is missing" not in seen(copy, "/trajectories").text  # the teacher's candidates are there
 
 
 def test_an_empty_project_says_what_is_missing(tmp_path):
-    for name in ("report", "experiments", "trajectories"):
-        notices = texts(opened(tmp_path, name).warning)
-        assert any("missing" in notice for notice in notices), name
-        assert len(notices) == len(set(notices)), name
+    assert all("missing" in seen(tmp_path, path).text for path in ("/", "/experiments", "/trajectories"))
+    for path, query in (("/x", {}), ("/experiments/none", {}), ("/experiments/../x", {}), ("/episode", {"source": "sft"})):
+        assert pages.find(tmp_path, path, query) is None
 
 
 def test_a_damaged_artifact_is_named_and_the_rest_of_the_page_is_shown(copy):
-    write_text(copy / MAIN["select.metrics"], '{"a": [\n')
     write_text(copy / "experiments/reward/results.json", "{}")
-    report, experiments = (opened(copy, name) for name in ("report", "experiments"))
-    assert str(MAIN["select.metrics"]) in said(report)
-    assert report.table
-    assert frames(report)
-    rows = {row[0]: row for row in cells(experiments)}
-    assert "results.json" in rows["reward"][4]
-    assert rows["filtering"][3] == "0, 1"
-    assert len(frames(experiments)) == 1
+    page = seen(copy, "/experiments")
+    assert "reward/results.json cannot be used" in page.text
+    assert "Does filtering matter?" in page.text
+    with pytest.raises(ArtifactError, match="cannot be used"):
+        pages.find(copy, "/experiments/reward", {})
 
 
-def test_an_experiment_has_its_page_with_its_figures(project):
-    page = opened(project, "experiments")
-    (first,) = frames(page)
-    assert "<h1>Does filtering matter?</h1>" in first
-    for name in ("arms", "calls_by_turn"):
-        assert FIGURES[name][0] in first
-    page.sidebar.selectbox(key="chosen").select("reward").run()
-    (second,) = frames(page)
-    assert "<h1>Does reward matter?</h1>" in second
+def test_an_experiment_has_a_word_and_a_chart_first_and_a_page_with_all_its_figures(project):
+    every, one = (pages.find(project, path, {}) for path in ("/experiments", "/experiments/reward"))
+    assert "open, 0 of 1 claims decided" in every
+    assert 'href="/experiments/filtering"' in every
+    assert every.count("<figure>") == 2
+    assert "<h1>Does reward matter?</h1>" in one
+    assert one.index("<figure>") < one.index("<table>") < one.index("Expected: It helps.")
+    assert all(FIGURES[name][0] in one for name in ("arms", "calls_by_turn"))
 
 
 def test_two_localizers_on_one_instance_stand_side_by_side(project):
-    page = opened(project, "trajectories")
-    assert not page.warning
-    assert [box.value for box in page.sidebar.selectbox[:2]] == ["sft", "sft+rl"]
-    assert len(frames(page)) == 2
-    assert set(page.selectbox(key="instance").options) == {instance_id(number) for number in range(INSTANCES)}
-    page.selectbox(key="instance").select(instance_id(3)).run()
-    assert all("Issue 3." in html and "<script>" not in html for html in frames(page))
-    page.selectbox(key="second").select("(nobody)").run()
-    assert len(frames(page)) == 1
-    assert page.selectbox(key="instance").value == instance_id(3)
-    assert not page.exception
+    page = pages.find(project, "/trajectories", {})
+    assert page.count("<iframe") == 2
+    assert page.count(f'value="{instance_id(0)}"') == 1
+    chosen = pages.find(project, "/trajectories", {"first": "base", "second": "", "instance": instance_id(3)})
+    assert chosen.count("<iframe") == 1
+    assert f'src="/episode?source=base&amp;instance={instance_id(3)}&amp;run=1"' in chosen
+    html = pages.find(project, "/episode", {"source": "sft", "instance": instance_id(3)})
+    assert "Issue 3." in html
+    assert "what the patch modifies" in html
+    assert "<script>" not in html
+    assert HOSTILE in Seen(html).text
+    assert pages.find(project, "/episode", {"source": "sft", "instance": instance_id(3), "run": "2"}) is None
 
 
 def test_an_episode_that_cannot_be_read_leaves_the_other_and_so_does_the_truth(copy):
-    first = {source.name: source for source in sources(copy)}["sft"]
+    first = pages.sources(copy)["sft"]
     write_text(first.path, "".join(f'{{"instance_id": "{instance_id(number)}"}}\n' for number in range(INSTANCES)))
     (copy / MAIN["split.validation"]).write_bytes(b"PAR1")
-    page = opened(copy, "trajectories")
-    assert first.path.name in said(page)
-    assert "validation.parquet" in said(page)
-    (html,) = frames(page)
+    with pytest.raises(ArtifactError, match="an episode is damaged"):
+        pages.find(copy, "/episode", {"source": "sft", "instance": instance_id(1)})
+    html = pages.find(copy, "/episode", {"source": "sft+rl", "instance": instance_id(1)})
     assert "Turn 1" in html
     assert "what the patch modifies" not in html
+    write_text(first.path, "{")
+    page = seen(copy, "/trajectories")
+    assert first.path.name in page.text
+    assert page.tags.count("iframe") == 1
 
 
-def test_sources_are_arms_in_order_then_runs_of_experiments_then_candidates(project):
-    found = sources(project)
-    assert [source.name for source in found] == [*ARMS, f"{NODES['evaluate']}/sft", "candidates"]
-    assert found[-2].label == "evaluate-0123abcd: reward, with, seed 1"
+def test_committed_samples_are_twelve_small_episodes_that_open_with_their_truth():
+    lines = [json.loads(line) for line in (EXPERIMENTS / "samples/trajectories.jsonl").read_text().splitlines()]
+    assert len(lines) == 12
+    assert sum(path.stat().st_size for path in (EXPERIMENTS / "samples").iterdir()) < 1e6
+    ids = [line["instance_id"] for line in lines]
+    for place, name in enumerate(ids):
+        html = pages.find(Path(), "/episode", {"source": "samples", "instance": name, "run": str(ids[: place + 1].count(name))})
+        assert "what the patch modifies" in html
+    assert pages.find(Path(), "/trajectories", {"first": "samples", "second": ""}).count("<iframe") == ids.count(sorted(ids)[0])
+
+
+def test_sources_are_samples_then_arms_in_order_then_runs_of_experiments_then_candidates(copy):
+    shutil.copytree(EXPERIMENTS / "samples", copy / "experiments/samples")
+    assert list(pages.sources(copy)) == ["samples", *ARMS, f"{NODES['evaluate']}/sft", "candidates"]
+
+
+def test_a_page_links_to_its_newest_run_in_mlflow(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert links.run_page("filtering") == links.mlflow_page() == "http://127.0.0.1:5000"
+    write_record(RunRecord(kind="experiment", experiment="filtering", key="k1"))
+    store = sqlite3.connect("mlflow.db")
+    store.executescript(
+        "CREATE TABLE runs (run_uuid, experiment_id); CREATE TABLE tags (key, value, run_uuid);"
+        "INSERT INTO runs VALUES ('r', 7); INSERT INTO tags VALUES ('fusesearch.key', 'k1', 'r')"
+    )
+    store.close()
+    assert links.run_page("filtering") == "http://127.0.0.1:5000/#/experiments/7/runs/r"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://user:secret@mlflow.example.org/")
+    assert links.run_page("filtering") == "https://user@mlflow.example.org"
+
+
+def test_pages_are_served_under_a_strict_policy_and_to_local_names_only(project):
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler(project, "127.0.0.1")) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        page, other, none = (
+            httpx.get(f"{address}{path}", headers=headers)
+            for path, headers in (("/experiments", {}), ("/", {"Host": "evil.example"}), ("/%2e%2e/x", {}))
+        )
+        server.shutdown()
+    assert [row.status_code for row in (page, other, none)] == [200, 403, 404]
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+    assert "script-src" not in page.headers["Content-Security-Policy"]
+    assert "<script" not in page.text
+    assert "matter" not in other.text

@@ -65,12 +65,6 @@ def run(*tasks):
 APPEND = "open('order', 'a').write('{0} ')"
 
 
-def test_a_node_runs_after_those_it_needs(project):
-    tasks = [task(name, APPEND.format(name), needs) for name, needs in (("a", ()), ("b", ("a",)), ("c", ("a", "b")))]
-    assert run(*tasks) == ""
-    assert (project / "order").read_text().split() == ["a", "b", "c"]
-
-
 def test_nodes_that_need_a_failed_node_are_blocked_and_the_rest_runs(project):
     fails = "import sys; print('error: data/x is missing: run the stage that makes it'); sys.exit(1)"
     said = run(task("a", fails), task("b", needs=("a",)), task("c", needs=("b",)), task("d", APPEND.format("d")))

@@ -14,7 +14,7 @@ from unittest.mock import patch
 import pytest
 
 from fusesearch.core.config import GitHubSource
-from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
+from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.data.sources.github import GitHub, client, queries
 from fusesearch.search.snapshots import SnapshotStore
 from tests.fakes.github_server.history import write_repository, write_world
@@ -275,16 +275,6 @@ def test_issues_are_linked_by_former_names_of_the_repository(tmp_path):
         by_old_name["number"]: "keyword", by_gh["number"]: "keyword",
     }  # fmt: skip
     assert table["dropped"]["no_issue"] == 1
-
-
-def test_a_github_that_goes_down_is_one_clear_line_and_loses_nothing(serve, clean, tmp_path, small_pages, monkeypatch):
-    monkeypatch.setattr(client, "TRIES", 2)
-    server = serve(*[None] * 8, *["dropped"] * 9)
-    with pytest.raises(InfrastructureError, match=r"GitHub failed 2 times in a row .*: run the same command again"):
-        mine(source(server, tmp_path, workers=1), tmp_path)
-    server.faults.clear()
-    rows, _ = mine(source(server, tmp_path), tmp_path)
-    assert rows == clean[0]
 
 
 def test_a_clone_that_cannot_be_had_skips_its_repository_and_says_why(serve, tmp_path, monkeypatch):

@@ -10,11 +10,9 @@ from fusesearch.core.config import Filter, Split
 from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import INSTANCE_COLUMNS, count_rows, iter_instances, read_instances, write_instances
-from fusesearch.data.filtering import filter_pairs, filter_table
-from fusesearch.data.repositories import Repositories
+from fusesearch.data.filtering import filter_table
 from fusesearch.data.sources.synthetic.git_writer import write_repository
 from fusesearch.data.splitting import TableSplit
-from tests.fakes.git import committed, git
 
 PATCH = "--- a/m.py\n+++ b/m.py\n@@ -2 +2 @@\n-    return 1\n+    return 2\n"
 ISSUE = "The result of the whole computation is off by one whenever the input is number "
@@ -88,18 +86,3 @@ def test_a_clone_that_holds_a_benchmarks_commit_is_its_repository_under_any_name
     kept = [instance.repo for name in ("sft", "rl", "validation") for instance in table.instances(name)]
     assert sorted(kept) == ["q/r", "v/v"]
     assert table.dropped == [("o/n", "benchmark_repository")]
-
-
-def test_a_pair_whose_file_is_damaged_counts_as_unreadable_and_the_next_one_is_kept(tmp_path):
-    for name in ("damaged", "whole"):
-        base = committed(tmp_path / f"repos/o__{name}.git", {"m.py": "def f():\n    return 1\n"})
-    blob = git(tmp_path / "repos/o__damaged.git", "rev-parse", "HEAD:m.py")
-    (tmp_path / "repos/o__damaged.git/.git/objects" / blob[:2] / blob[2:]).unlink()
-    pairs = [
-        Instance(instance_id=repo, repo=repo, base_commit=base, problem_statement=f"{ISSUE}{repo}", patch=PATCH)
-        for repo in ("o/damaged", "o/whole")
-    ]
-    drops = Counter()
-    with Repositories(tmp_path / "repos") as repositories:
-        (kept,) = filter_pairs(pairs, Filter(), repositories.reader, drops)
-    assert (kept.repo, kept.truth.functions, drops) == ("o/whole", ["m.py::f"], {"no_snapshot": 1})

@@ -164,9 +164,10 @@ def test_ctrl_c_ends_a_search_under_way(folder, silent):
         assert process.stderr.read() == b"fusesearch: interrupted\n"
 
 
-def test_the_server_ends_with_its_client_though_another_process_holds_its_stdin(folder):
+@pytest.mark.parametrize("around", [[], ["sh", "-c", '"$@"; true', "sh"]])
+def test_the_server_ends_with_its_client_though_another_process_holds_its_stdin(folder, around):
     reading, writing = os.pipe()
-    command = [*PROGRAM, "--root", str(folder)]
+    command = [*around, *PROGRAM, "--root", str(folder)]
     start = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print(p.pid, file=sys.stderr, flush=True); p.wait()"
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -175,8 +176,10 @@ def test_the_server_ends_with_its_client_though_another_process_holds_its_stdin(
         server = psutil.Process(int(line_of(client.stderr)))
         os.write(writing, HELLO.encode())
         assert "fusesearch" in line_of(client.stdout)
+        servers = [server, *server.children()]
         client.kill()
-        gone, _ = psutil.wait_procs([server], PATIENCE)
+        _, alive = psutil.wait_procs(servers, PATIENCE)
     os.close(reading)
     os.close(writing)  # open until here
-    assert gone
+    assert len(servers) == 1 + bool(around)
+    assert not alive

@@ -162,4 +162,4 @@ async def test_an_encoder_that_is_missing_or_damaged_is_one_line_and_one_that_fa
     monkeypatch.setattr(SentenceTransformer, "encode", full)
     done = await run(repository, issue="another")
     assert (done.stop, done.answer) == ("error", None)
-    assert done.error == "the encoder failed: DefaultCPUAllocator: can't allocate memory"
+    assert done.error == "the encoder failed: RuntimeError: DefaultCPUAllocator: can't allocate memory at ..."

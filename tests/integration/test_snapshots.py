@@ -8,6 +8,7 @@ import pytest
 
 from fusesearch.core.errors import RepositoryError
 from fusesearch.core.schema import Instance
+from fusesearch.evaluation import benchmarks
 from fusesearch.search import snapshots
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
@@ -93,6 +94,26 @@ def test_what_is_missing_is_one_clear_line_and_leaves_no_snapshot(store, work, t
             store.repository(folder, commit)
         assert str(caught.value).isprintable()
     assert os.listdir(store.cache_dir / "trees") == []
+
+
+def test_in_a_benchmark_what_a_partial_clone_lacks_is_empty_if_it_is_no_code(store, tmp_path):
+    source = tmp_path / "o__n.git"
+    first = committed(source, {"a.py": "one\n", "tests/places.sqlite": "rows\n"})
+    second = committed(source, {"a.py": "two\n"})
+
+    def lose(name):
+        blob = git(source, "rev-parse", name)
+        (source / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+
+    lose(f"{first}:tests/places.sqlite")
+    lose(f"{first}:a.py")
+    row = Instance(instance_id="i", repo="o/n", base_commit=second, problem_statement="p", patch="")
+    root = benchmarks.snapshot(tmp_path, store, row).root
+    assert [(root / name).read_text() for name in ("a.py", "tests/places.sqlite")] == ["two\n", ""]
+    with pytest.raises(RepositoryError, match="missing or damaged"):
+        benchmarks.snapshot(tmp_path, store, row.model_copy(update={"base_commit": first}))
+    git(source, "hash-object", "-w", "--stdin", given="rows\n")
+    assert (store.repository(source, second).root / "tests/places.sqlite").read_text() == "rows\n"
 
 
 def test_the_environment_and_hooks_of_git_have_no_say(store, work, tmp_path, monkeypatch):

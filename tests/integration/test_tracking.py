@@ -1,16 +1,29 @@
 """What MLflow has of finished runs, on a real SQLite store."""
 
+import json
 import shutil
 from contextlib import suppress
 from pathlib import Path
 
+import mlflow.genai.datasets
 import pytest
 from typer.testing import CliRunner
 
 from flows.__main__ import app
 from fusesearch.core.config import Params
 from fusesearch.core.errors import DataError, TrackingUnavailable
-from fusesearch.core.schema import Instance, Score
+from fusesearch.core.schema import (
+    Answer,
+    Instance,
+    Location,
+    Observation,
+    Score,
+    ToolCall,
+    Trajectory,
+    Truth,
+    Turn,
+    Usage,
+)  # fmt: skip
 from fusesearch.core.storage import write_instances, write_jsonl
 from fusesearch.evaluation.metrics import COUNTS, METRICS, aggregate
 from fusesearch.reporting.experiment.results import read_results
@@ -48,6 +61,11 @@ def artifacts(run, folder=None):
     return {row.path for row in make_client(tracking_uri()).list_artifacts(run.info.run_id, folder)}
 
 
+def held_out(name):
+    truth = Truth(files=["a.py"], functions=["a.py::f"])
+    return Instance(instance_id=name, repo="o/r", base_commit="c", problem_statement="p", patch="x", truth=truth)
+
+
 def begin(stage="mine", params=None, values=None, inputs=(), node=""):
     params = params or Params()
     parent = None if node else reproduction_record(params)
@@ -70,6 +88,20 @@ def curve(path, *rows):
     return path
 
 
+def traces(query=None):
+    client = make_client(tracking_uri())
+    known = client.get_experiment_by_name(EXPERIMENT)
+    return client.search_traces(locations=[known.experiment_id], filter_string=query, order_by=["attributes.request_id"])
+
+
+def models():
+    """Name, status, tags and points of every logged model."""
+    client = make_client(tracking_uri())
+    found = client.search_logged_models([client.get_experiment_by_name(EXPERIMENT).experiment_id])
+    points = [sorted((row.key, row.step, row.value, row.dataset_name) for row in model.metrics or []) for model in found]
+    return [(model.name, str(model.status), model.tags, rows) for model, rows in zip(found, points, strict=True)]
+
+
 def snapshot():
     """Everything that the store has of runs, versions and files."""
     client = make_client(tracking_uri())
@@ -83,7 +115,8 @@ def snapshot():
         for name in run.data.metrics
     }
     versions = [dict(row) for row in client.search_model_versions()]
-    return [run.to_dictionary() for run in found], points, versions, [artifacts(run) for run in found]
+    known = [[trace.to_dict() for trace in traces()], models(), [row.to_dict() for row in client.search_datasets()]]
+    return [run.to_dictionary() for run in found], points, versions, known, [artifacts(run) for run in found]
 
 
 def test_stages_of_a_reproduction_share_one_parent(project):
@@ -109,7 +142,7 @@ def test_stages_of_a_reproduction_share_one_parent(project):
 
 def test_a_run_says_what_it_was_made_from(project):
     split = project / "data/splits/validation.parquet"
-    write_instances(split, [Instance(instance_id="i", repo="o/r", base_commit="c", problem_statement="p", patch="")] * 3)
+    write_instances(split, [held_out(str(number)) for number in range(3)])
     done = run_stage("sft", params=Params(seed=7), inputs=[split, project / "rows.jsonl"])
     (made,) = runs(stage="sft")
     tags = made.data.tags
@@ -158,15 +191,56 @@ def test_a_node_of_an_experiment_has_a_run_of_its_own(project):
 def score(number, f1, arm):
     return Score(
         instance_id=f"i{number}", repo="o/r", arm=arm, f1=f1, reward=f1, efficiency=0.5, turns=2, calls=3, seconds=1.0,
+        tokens_prompt=80, tokens_completion=10, tokens_billed=90,
         predicted_files=["a.py"] if f1 else [], true_files=["a.py"], true_functions=["a.py::f"],
     )  # fmt: skip
 
 
 def evaluated(folder, **arms):
-    """The scores of all arms of an evaluation."""
+    """The scores of all arms of an evaluation, and their episodes."""
     scores = [score(number, value, arm) for arm, values in arms.items() for number, value in enumerate(values)]
     write_jsonl(folder / "scores.jsonl", scores)
+    for arm in arms:
+        own = [row for row in scores if row.arm == arm]
+        write_jsonl(folder / "cells" / arm / "scores.jsonl", own)
+        write_jsonl(folder / "cells" / arm / "trajectories.jsonl", [episode(row.instance_id) for row in own])
     return folder / "scores.jsonl"
+
+
+def episode(instance):
+    """A call that fails beside one that does not, then the answer."""
+    calls = [ToolCall(id=str(number), name="grep", arguments={"pattern": "f"}) for number in range(2)]
+    seen = [Observation(call_id="0", output="/repo/a.py:1:def f", seconds=0.5), Observation(call_id="1", output="no", error="x")]
+    usage = Usage(prompt_tokens=40, completion_tokens=5, seconds=1.5)
+    turns = [Turn(text="look", calls=calls, observations=seen, usage=usage, seconds_tools=0.5), Turn(text="é", usage=usage)]
+    answer = Answer(modify=[Location(path="a.py", function="f")])
+    return Trajectory(
+        instance_id=instance, localizer="fusesearch", system="", issue="f is wrong", turns=turns, answer=answer, seconds=4
+    )
+
+
+@pytest.mark.parametrize("server", [False, True])
+def test_every_evaluated_episode_is_a_trace_to_search(project, monkeypatch, server):
+    monkeypatch.setattr("tasks.tracking.traces.is_server", lambda uri: server)  # which is written to by MLflow's own client
+    run_stage("evaluate", outputs=[evaluated(Path("artifacts/evaluate"), base=[0.0, 1.0], sft=[1.0])])
+    assert len(traces()) == 3
+    (failed,) = traces("feedback.f1 < 0.5 and tags.arm = 'base'")
+    info = failed.info
+    assert (info.trace_metadata["mlflow.sourceRun"], info.request_preview) == (runs(arm="base")[0].info.run_id, "f is wrong")
+    values = {row.name: (row.feedback or row.expectation).value for row in info.assessments}
+    truth = {"files": ["a.py"], "functions": ["a.py::f"]}
+    assert values == {"f1": 0.0, "efficiency": 0.5, "reward": 0.0, "truth": truth}
+    spans = {span.span_id: span for span in failed.data.spans}
+    tree = [(span.name, spans[span.parent_id].name if span.parent_id else "", span.span_type) for span in spans.values()]
+    turn = ("grep", "turn 1", "TOOL")
+    assert sorted(tree) == sorted([
+        ("episode", "", "AGENT"), ("turn 1", "episode", "LLM"), turn, turn, ("turn 2", "episode", "LLM"),
+    ])  # fmt: skip
+    lasted = {span.name: (span.end_time_ns - span.start_time_ns) / 1e9 for span in spans.values() if span.name != "grep"}
+    assert lasted == {"episode": 4.0, "turn 1": 2.0, "turn 2": 1.5}
+    calls = [span for span in spans.values() if span.span_type == "TOOL"]
+    assert sorted((span.status.status_code, span.outputs) for span in calls) == [("ERROR", "no"), ("OK", "/repo/a.py:1:def f")]
+    assert info.token_usage["total_tokens"] == 90
 
 
 def test_every_evaluated_arm_has_its_figures(project):
@@ -182,13 +256,40 @@ def test_every_evaluated_arm_has_its_figures(project):
     assert set(arm.data.metrics) <= {*METRICS, *COUNTS}
 
 
-def test_recording_twice_changes_nothing(project):
-    folder = Path("artifacts/grpo")
+def reproduced(project):
+    """Records of a training stage and of its checkpoint's evaluation."""
+    folder, split = Path("artifacts/grpo"), Path("data/splits/validation.parquet")
     curve(folder / "curve.csv", (1, 0.25), (2, 0.5))
-    (folder / "checkpoint").mkdir()
-    (folder / "checkpoint/config.json").write_text("{}")
-    trained = run_stage("grpo", outputs=[folder / "curve.csv", folder / "checkpoint"], inputs=[Path("rows.jsonl")])
-    scored = run_stage("evaluate", outputs=[evaluated(Path("artifacts/evaluate"), base=[0.0, 1.0])], metrics={"loss": 0.5})
+    for checkpoint in (folder / "checkpoint", Path("artifacts/sft/checkpoint")):
+        checkpoint.mkdir(parents=True)
+        (checkpoint / "config.json").write_text("{}")
+    write_instances(project / split, [held_out("i0"), held_out("i1")])
+    started = [Path("artifacts/sft/checkpoint"), Path("rows.jsonl")]
+    trained = run_stage("grpo", outputs=[folder / "curve.csv", folder / "checkpoint"], inputs=started)
+    path = evaluated(Path("artifacts/evaluate"), rl=[0.0, 1.0])
+    cells = {"evaluate.cells": {"rl": {"localizer": "fusesearch", "checkpoint": "grpo"}}}
+    read = [folder / "checkpoint", split]
+    return trained, run_stage("evaluate", outputs=[path], inputs=read, values=cells, metrics={"loss": 0.5})
+
+
+def test_a_checkpoint_is_a_model_with_its_metrics_by_step_and_held_out_issues_are_a_dataset(project):
+    trained, scored = reproduced(project)
+    ((name, status, tags, points),) = models()
+    assert (name, status, tags["digest"]) == ("nano-grpo-seed-0", "READY", trained.outputs["artifacts/grpo/checkpoint"])
+    assert json.loads(tags["mlflow.modelVersions"]) == [{"name": "fusesearch-nano", "version": "1"}]
+    by_step = [("reward", 0, 0.5, "data/splits/validation.parquet"), ("reward", 1, 0.25, None), ("reward", 2, 0.5, None)]
+    assert [point for point in points if point[0] == "reward"] == by_step
+    assert stages()[0].info.run_name == "grpo: sft on rows"
+    (dataset,) = make_client(tracking_uri()).search_datasets()
+    assert dataset.tags["dvc.md5"] == scored.inputs["data/splits/validation.parquet"]
+    found = mlflow.genai.datasets.get_dataset(dataset_id=dataset.dataset_id).to_df()
+    assert {row["instance_id"] for row in found["inputs"]} == {"i0", "i1"}
+    assert all("patch" not in row for row in found["inputs"])
+    assert found["expectations"][0] == {"files": ["a.py"], "functions": ["a.py::f"]}
+
+
+def test_recording_twice_changes_nothing(project):
+    trained, scored = reproduced(project)
     before = snapshot()
     for done in (trained, scored):
         track(done)

@@ -7,13 +7,13 @@ status is the client's fault: a server that is down or busy says nothing about w
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from fusesearch.agents.models.base import Message, Sampling
 from fusesearch.agents.models.wire import chat_messages
+from fusesearch.core.network import retry_after
 
 if TYPE_CHECKING:
     from openai import APIError
@@ -84,7 +84,7 @@ def refusal_of(error: APIError) -> Refusal:
     """The refusal in an exception of the client, whose body may have any form."""
     refusal = refusal_in(error.body or error.message, getattr(error, "status_code", None))
     if response := getattr(error, "response", None):
-        refusal.wait = _retry_after(response.headers.get("retry-after", ""))
+        refusal.wait = retry_after(response.headers.get("retry-after", ""))
     return refusal
 
 
@@ -105,20 +105,6 @@ def refusal_in(body: Any, status: int | None = None) -> Refusal:
 def plain(text: str) -> str:
     """Text, or that of a web page, as one line."""
     return " ".join((_TAGS.sub(" ", text) if text.lstrip().startswith("<") else text).split())
-
-
-def _retry_after(header: str) -> float | None:
-    """Seconds that a Retry-After header asks for; None if it is missing or invalid."""
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return max(0.0, float(header))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
-    except (ValueError, TypeError, IndexError):
-        return None
 
 
 @dataclass

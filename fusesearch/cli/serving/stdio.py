@@ -16,6 +16,7 @@ import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from pathlib import Path
 from threading import Thread
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ from mcp.server.stdio import stdio_server
 
 _CHUNK = 1 << 16
 _WATCH_SECONDS = 1.0
+_WAITS = re.compile(rb"(?:[^\0]*/)?(?:\w*sh\0-\w*c|uvx?|uv\0tool)\0")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -50,7 +52,7 @@ class _Lines:
         loop = asyncio.get_running_loop()
         Thread(target=self._pump, args=(descriptor, loop), daemon=True, name="stdin").start()
 
-        self._parent = os.getppid()
+        self._clients = _clients()
         self._watch()
 
     def _pump(self, descriptor: int, loop: asyncio.AbstractEventLoop) -> None:
@@ -60,8 +62,8 @@ class _Lines:
             loop.call_soon_threadsafe(self._reader.feed_eof)
 
     def _watch(self) -> None:
-        """End with the parent, where the system says that it is gone: on Windows its id stays."""
-        if os.getppid() != self._parent:
+        """End with the client, where the system says that it is gone: on Windows a parent's id stays."""
+        if _clients() != self._clients:
             self._reader.feed_eof()
         else:
             asyncio.get_running_loop().call_later(_WATCH_SECONDS, self._watch)
@@ -69,6 +71,15 @@ class _Lines:
     async def __aiter__(self) -> AsyncIterator[str]:
         async for line in self._reader:
             yield whole(line.decode("utf-8", "replace"))
+
+
+def _clients() -> list[int]:
+    """The parent and, as long as that only waits (``sh -c "...; true"``, ``uvx``) and the system tells, the parent's own."""
+    found = [os.getppid()]
+    with suppress(OSError, IndexError):  # without /proc, or gone
+        while _WAITS.match(Path(f"/proc/{found[-1]}/cmdline").read_bytes()):
+            found.append(int(Path(f"/proc/{found[-1]}/stat").read_text().rpartition(")")[2].split()[1]))
+    return found
 
 
 def whole(line: str) -> str:

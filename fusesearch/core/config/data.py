@@ -40,7 +40,7 @@ class GitHubSource(Section):
 
 
 class GitSource(Section):
-    """The source `git`: the same pairs from local clones, of the first-parent history of what they have checked out."""
+    """The source `git`: the same pairs from local clones; of a clone without a dump of issues, commits that tell of a fault."""
 
     repositories: list[str] = Field(default_factory=list, description="folders of clones, or owner/name=folder")
     issues: list[Path] = Field(
@@ -101,11 +101,13 @@ class Filter(Section):
 
 
 class Split(Section):
-    """How to split by repository. A repository, its forks and its former names share one split."""
+    """How to split by repository, or by time if there are fewer than ten. A repository's forks and former names go with it."""
 
-    sft: float = Field(0.5, ge=0, le=1, description="share of the repositories, relative to the other two")
-    rl: float = Field(0.5, ge=0, le=1, description="share of the repositories, relative to the other two")
-    validation: float = Field(0.0, ge=0, le=1, description="share of the repositories, relative to the other two")
+    sft: float = Field(0.5, ge=0, le=1, description="share of the repositories, or of each one's fixes: the oldest")
+    rl: float = Field(0.5, ge=0, le=1, description="likewise, relative to the other two: those that follow")
+    validation: float = Field(
+        0.0, ge=0, le=1, description="likewise: the newest; 0: nothing is divided by time, only owners are held out"
+    )
     validation_owners: list[str] = Field(default_factory=list, description="owners (before the slash) that are also held out")
     benchmarks: list[Path] = Field(default_factory=list, description="instance files to decontaminate against")
     without: list[Path] = Field(

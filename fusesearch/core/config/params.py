@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from fusesearch.core.config.section import Section, parse_section
 from fusesearch.core.config.training import Compute, Grpo, ModelSection, Select, Sft, Synthesize, Teacher
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.presets import NO_PRESET
+
+_VERSION = re.compile(r"^%YAML 1\.\d+", re.MULTILINE)
+"""Which the parser in C ignores and the other obeys."""
 
 
 class Params(Section):
@@ -68,14 +72,15 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
 
 
 def read_mapping(path: Path, if_missing: str = "name another file") -> dict[str, Any]:
-    """The mapping in a YAML file, by DVC's own reader (YAML 1.2); none of an empty file.
+    """The mapping in a YAML file, by DVC's own reader (YAML 1.2, whatever its first line says); none of an empty file.
 
     DVC records what a stage was run with, so both must read ``010``, ``yes`` and ``1e-5`` alike. Raises :class:`ConfigError` in
     one line, also for a key that stands twice.
     """
     try:
         # its parser in C, which a light install lacks, reads the same but refuses {url: http://host}
-        data = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+        text = _VERSION.sub("#", path.read_text(encoding="utf-8"))
+        data = YAML(typ="safe", pure=True).load(text)
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing: {if_missing}") from None
     except (YAMLError, ValueError, LookupError, RecursionError, OSError) as error:

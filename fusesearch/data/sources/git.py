@@ -1,7 +1,8 @@
 """The source ``git``: pairs from local clones, for teams whose code must not leave the machine.
 
-A pair is a commit on the first-parent history of a branch that closes an issue: a squash, a rebased commit or a merge. Its
-message, or that of a merged commit, names the issue; the text comes from a JSONL dump.
+With a JSONL dump of issues, a pair is a commit on the first-parent history of a branch that closes one of them: a squash, a
+rebased commit or a merge, whose message, or that of a merged commit, names the issue. Of a repository without a dump, a pair is
+a commit of the whole history, no merge and not a robot's, whose message tells of a fault (:mod:`.messages`); it is the text.
 """
 
 from __future__ import annotations
@@ -19,15 +20,19 @@ from fusesearch.core.errors import ConfigError, DataError, RepositoryError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import Progress
 from fusesearch.core.text import flat_name
+from fusesearch.data.provenance import read_provenance
 from fusesearch.data.sources import history
 from fusesearch.data.sources.base import REPOSITORY, Mined, moment
 from fusesearch.data.sources.history import Commit
 from fusesearch.data.sources.links import closing_links, pull_number
+from fusesearch.data.sources.messages import said, tells_of_a_fault
 from fusesearch.data.swe_bench import read_rows
 from fusesearch.search.clones import clone_bare
 from fusesearch.search.git import Git
 
 DROPS = {
+    "no_fault": "the message does not say what was wrong",
+    "bot": "a robot wrote it",
     "no_issue": "its message closes no issue",
     "issue_unknown": "the issue it closes is in no dump",
     "issue_younger": "the issue was opened after the commit",
@@ -62,6 +67,12 @@ class _Found:
     started: datetime
     numbers: list[int]
     texts: list[LocalIssue]
+    message: str = ""
+
+    @property
+    def text(self) -> str:
+        """The issues, or without any the commit's message."""
+        return "\n\n".join(issue.text for issue in self.texts) or self.message
 
 
 @dataclass
@@ -75,7 +86,7 @@ class LocalGit:
     def mine(self, repos_dir: Path, progress: Progress) -> Mined:
         """See :class:`~fusesearch.data.sources.base.Source`.
 
-        Raises :class:`ConfigError` if the params name no clone, :class:`DataError` if no pair was found.
+        Raises :class:`ConfigError` if the params name no clone, :class:`DataError` for a clone that gives no pair.
         """
         clones = [named_clone(text) for text in self.config.repositories]
         if not clones:
@@ -85,36 +96,44 @@ class LocalGit:
         dumps = read_dumps(self.config.issues, {repo for repo, _ in clones})
         repos_dir.mkdir(parents=True, exist_ok=True)
         rows: list[Instance] = []
-        table, skipped = [], {}
+        table = []
         for number, (repo, folder) in enumerate(clones, 1):
+            drops = Counter(self._drops)
             try:
                 found = self._repository(repo, Git(folder).git_dir, dumps.get(repo, {}))
                 if found:
                     clone_bare(Git(folder).git_dir, repos_dir / f"{flat_name(repo)}.git")
             except RepositoryError as error:
-                skipped[repo] = str(error)
-                continue
+                raise DataError(f"mine: not one pair from {repo}: {error}") from None
+            if not found:
+                reasons = ", ".join(f"{count} commits: {DROPS[reason]}" for reason, count in (self._drops - drops).most_common(3))
+                raise DataError(f"mine: not one pair from {repo}: {reasons or 'no commits'}")
             rows += found
             table.append({"repo": repo, "pairs": len(found), "new": len(found)})
             progress(number, len(clones))
-        if not rows:
-            reasons = ", ".join(f"{count} commits: {DROPS[reason]}" for reason, count in self._drops.most_common(3))
-            why = "; ".join(skipped.values()) or reasons or "no commits"
-            raise DataError(f"mine: not one pair from {len(clones)} clones: {why}")
-        dropped = {reason: self._drops[reason] for reason in DROPS}
-        return Mined(rows, {"repositories": table, "dropped": dropped, "skipped": skipped})
+        return Mined(rows, {"repositories": table, "dropped": {reason: self._drops[reason] for reason in DROPS}, "skipped": {}})
 
     def _repository(self, repo: str, git_dir: Path, issues: dict[int, LocalIssue]) -> list[Instance]:
         tip = history.resolve(git_dir, ["HEAD"]).get("HEAD")
         if tip is None:
             raise RepositoryError(f"{git_dir} has no commit checked out")
         since = [f"--since={self.since.isoformat()}T00:00:00Z"] if self.since else []
-        line = [commit for commit in history.log(git_dir, "--first-parent", *since, tip, "--") if commit.parents]
-        wanted = [found for commit in line if (found := self._look(repo, git_dir, commit, issues))]
+        which = "--first-parent" if issues else "--no-merges"
+        line = [commit for commit in history.log(git_dir, which, *since, tip, "--") if commit.parents]
+        looked = (self._look(repo, git_dir, commit, issues) if issues else self._read(repo, commit) for commit in line)
+        wanted = [found for found in looked if found]
         rows: list[Instance] = []
         for start in range(0, len(wanted), AT_ONCE):
             rows += self._pairs(repo, git_dir, wanted[start : start + AT_ONCE])
         return rows
+
+    def _read(self, repo: str, commit: Commit) -> _Found | None:
+        """A commit whose message stands for an issue."""
+        robot = read_provenance(repo, {"author": commit.author.rpartition(" <")[0]}).bot
+        if robot or not tells_of_a_fault(commit):
+            self._drops["bot" if robot else "no_fault"] += 1
+            return None
+        return _Found(commit, commit.authored, [], [], said(commit))
 
     def _look(self, repo: str, git_dir: Path, commit: Commit, issues: dict[int, LocalIssue]) -> _Found | None:
         merged = history.log(git_dir, *commit.parents[1:], f"^{commit.parents[0]}", "--") if len(commit.parents) > 1 else []
@@ -190,7 +209,7 @@ def _instance(repo: str, found: _Found, patches: tuple[str, str]) -> Instance:
     comments = [text for issue in found.texts for when, text in issue.comments if when is not None and when < found.started]
     number = pull_number(commit.message.partition("\n")[0])
     provenance = {
-        "source": "git", "issues": found.numbers, "text": "issue", "pull": number,
+        "source": "git", "issues": found.numbers, "text": "issue" if found.texts else "commit message", "pull": number,
         "merge_commit": commit.id, "merged_as": "merge" if len(commit.parents) > 1 else "squash",
         "merged_at": commit.committed.isoformat(), "author": commit.author, "bot": "[bot]" in commit.author,
     }  # fmt: skip
@@ -198,7 +217,7 @@ def _instance(repo: str, found: _Found, patches: tuple[str, str]) -> Instance:
         instance_id=f"{flat_name(repo)}-{commit.id[:12]}",
         repo=repo,
         base_commit=commit.parents[0],
-        problem_statement="\n\n".join(issue.text for issue in found.texts),
+        problem_statement=found.text,
         patch=patches[0],
         provenance=provenance,
         test_patch=patches[1],

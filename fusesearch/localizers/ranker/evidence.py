@@ -45,6 +45,11 @@ _ENDLESS = re.compile(r"\w{200,}")
 WIDE = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 """Letters of scripts that put no blanks between words, or endings to names."""
 _UNSPACED = re.compile(rf"\w*{WIDE.pattern}\w*")
+_ESCAPED = re.compile(r"^.*\\n(?:\\t| )*(?:File \\\"|at |#\d).*$", re.MULTILINE)
+"""A line of a log in JSON that has a trace."""
+_ESCAPE, _ESCAPES = re.compile(r"\\([nt\"\\])"), {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
+_LOG = re.compile(r"\W{0,3}(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|(?:DEBUG|INFO|WARN(?:ING)?|ERROR)\b)|[\[{]{1,2}\"[\w@-]+\": ?")
+"""What a log's line begins with."""
 _SIGNAL = re.compile(
     rf"\.(?:{SUFFIXES})\b[^\n]{{0,12}}?\d|^\s*at [\w.$]|Traceback|(?i:error|exception|panic|fatal|caused by|assert)", re.ASCII
 )
@@ -174,7 +179,7 @@ class Evidence:
 
 def draw_evidence(issue: str) -> Evidence:
     """The evidence of an issue; an empty text gives none."""
-    whole = _ENDLESS.sub(" ", same_letters(_shortened(issue.strip().replace("\r\n", "\n"))))
+    whole = _ENDLESS.sub(" ", same_letters(readable(issue).strip().replace("\r\n", "\n")))
     text = _COMMENT.sub(" ", WIDE.sub(r" \g<0> ", whole))
     title, _, body = text.partition("\n")
     title, rest = title[:MAX_TITLE_CHARS], title[MAX_TITLE_CHARS:]
@@ -202,15 +207,27 @@ def draw_evidence(issue: str) -> Evidence:
         scopes=_scopes(title),
         common=tuple(dict.fromkeys(w for w in map(str.lower, _NAME.findall(title)) if len(w) >= LEAST_STEM and w in STOPWORDS)),
         parts=_parts(whole),
-        chars=min(len(issue), MAX_CHARS),
+        chars=len(issue),
     )
 
 
-def _shortened(text: str) -> str:
-    """A long text without lines that a log repeats; if that is long, of its middle only traces and errors, rare ones first."""
-    if len(text) <= MAX_CHARS:
+def readable(issue: str) -> str:
+    """The text that is read of an issue: traces of a log in JSON have lines, and a log, which has no title, begins with its
+    first error.
+
+    A long one lacks lines that a log repeats; if that is long, of its middle only traces and errors, rare ones first.
+    """
+    text = _ESCAPED.sub(lambda line: _ESCAPE.sub(lambda one: _ESCAPES[one[1]], line[0]), issue)
+    text = _shortened(text.replace("\r\n", "\n")) if len(text) > MAX_CHARS else text
+    if not _LOG.match(text):
         return text
-    rows = (line.split("\\n") if len(line) > MAX_LINE_CHARS else [line] for line in text.split("\n"))  # of a log that is JSON
+    lines = text.split("\n")
+    first = next((number for number, line in enumerate(lines) if _SIGNAL.search(line)), 0)
+    return "\n".join([*lines[first:], *lines[:first]])
+
+
+def _shortened(text: str) -> str:
+    rows = (re.split(r"\\n|(?<=\}), ?", line) if len(line) > MAX_LINE_CHARS else [line] for line in text.split("\n"))  # JSON
     lines = [line[:MAX_LINE_CHARS] for row in rows for line in row]
     forms = [re.sub(r"\d+", "0", line) for line in lines]
     times, seen = Counter(forms), Counter[str]()

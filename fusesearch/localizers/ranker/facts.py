@@ -94,7 +94,7 @@ def words_of(identifier: str) -> tuple[str, ...]:
 
 def same_letters(text: str) -> str:
     """The text with one code point for letters that are the same (NFKC, as Python compares names): full-width ones, ligatures."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return text if text.isascii() else unicodedata.normalize("NFKC", text).replace("İ", "I").replace("i̇", "i")
 
 
 def term(text: str) -> int:

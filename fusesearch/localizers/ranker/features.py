@@ -14,7 +14,7 @@ from typing import TypeVar
 from fusesearch.core.errors import FusesearchError
 from fusesearch.localizers.ranker.columns import OF_FILE, OF_ISSUE, Candidate
 from fusesearch.localizers.ranker.copies import copies_among
-from fusesearch.localizers.ranker.evidence import draw_evidence
+from fusesearch.localizers.ranker.evidence import draw_evidence, readable
 from fusesearch.localizers.ranker.file_features import MAX_FILES, WholeTree
 from fusesearch.localizers.ranker.function_features import functions_of
 from fusesearch.localizers.ranker.history import history_of
@@ -42,6 +42,7 @@ class Candidates:
 
 def candidates_of(issue: str, index: Index) -> Candidates:
     """The candidates for an issue with their columns."""
+    issue = readable(issue)
     matches = Matches(draw_evidence(without_forms(issue, index.repository)), index)
     history = history_of(index, matches.words)
     whole = WholeTree(matches, history)

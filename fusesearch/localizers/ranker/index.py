@@ -45,7 +45,7 @@ from fusesearch.localizers.ranker.facts import Facts, analyse, read
 from fusesearch.localizers.ranker.paths import is_candidate
 from fusesearch.search.repository import Repository
 
-VERSION = 9 << 8 | sys.version_info.minor
+VERSION = 10 << 8 | sys.version_info.minor
 """Changes with what facts contain; the running Python decides which files parse."""
 
 LIMIT_BYTES = 2 << 30

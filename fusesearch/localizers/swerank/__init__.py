@@ -1,7 +1,6 @@
 """SweRank: a bi-encoder retrieves functions, a listwise model reranks them (Reddy et al., ICLR 2026, arXiv 2505.07849).
 
-The prompt asks what SweRank's asks (RankGPT's form), in other words. What a candidate's text is, the windows and the limits are
-those of its public code.
+The prompt asks as SweRank's does (RankGPT's form), in other words. Texts of candidates, windows and limits are its public code's.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from fusesearch.agents.recording import Instructions
 from fusesearch.code.functions import spans_of
 from fusesearch.code.kinds import is_code
 from fusesearch.code.spans import is_python
-from fusesearch.core.errors import ArtifactError, InfrastructureError
+from fusesearch.core.errors import ArtifactError, InfrastructureError, one_line
 from fusesearch.core.schema import Answer, Instance
 from fusesearch.core.stopping import checked, in_thread
 from fusesearch.core.text import encodable
@@ -29,12 +28,10 @@ from fusesearch.localizers.direct import DirectLocalizer, as_answer, readable_so
 from fusesearch.localizers.prompting import AskingLocalizer, Interview, room
 from fusesearch.search.repository import Repository
 
-FILES, FUNCTIONS = 10, 15
-"""As deep as SweRank's tables look."""
+FILES, FUNCTIONS = 10, 15  # as deep as SweRank's tables look
 TOP, WINDOW, STEP, FUNCTION_TOKENS = 100, 10, 5, 1024
 """Functions that the encoder retrieves, those that the model orders at once, places to the next window, most tokens of one."""
-Candidate = tuple[str, str]
-"""A function as ``path::Name``, and the text that stands for it."""
+Candidate = tuple[str, str]  # path::Name, and its text
 _LOCK = threading.Lock()
 
 
@@ -46,15 +43,13 @@ def encoder_named(name: str) -> Any:
     try:  # safetensors run no code of their own
         return SentenceTransformer(str(Path(name).expanduser()), model_kwargs={"use_safetensors": True})
     except Exception as error:  # the libraries raise many types for a missing and a damaged one
-        reason = (str(error).splitlines() or ["damaged"])[0]
-        raise ArtifactError(f"{name} is missing, or is no encoder that can be loaded: {reason}") from error
+        raise ArtifactError(f"{name} is missing, or is no encoder that can be loaded: {one_line(error)}") from error
 
 
 def candidates_of(repository: Repository) -> Iterator[Candidate]:
     """The functions of the code files, tests excluded, in path order. A text begins with path and name, as in SweRank's data."""
     for path in checked(filter(is_code, repository.files())):
-        source = readable_source(repository, path) or ""
-        lines = source.split("\n")
+        lines = (source := readable_source(repository, path) or "").split("\n")
         for span in spans_of(source, path):
             code = "\n".join(lines[span.start - 1 : span.end])
             owner = f"class {span.name.split('.')[-2]}:" if is_python(path) and "." in span.name else ""
@@ -87,18 +82,13 @@ class SweRankLocalizer(AskingLocalizer):
         issue, chars = interview.trajectory.issue, room(self.agent)
         for end in range(len(found), WINDOW - STEP, -STEP) or range(len(found), 0, -STEP):  # the last one starts at the top
             place = slice(max(end - WINDOW, 0), end)
-            window = found[place]
-            turn = await interview.ask(request(issue[: chars // 4], window, chars))
+            window, issue = found[place], issue[: chars // 4]
+            each = min(CHARS_PER_TOKEN * FUNCTION_TOKENS, (chars - 2 * len(issue)) // len(window))  # the issue stands there twice
+            texts = (re.sub(r"\[(\d+)\]", r"(\1)", text[:each]) for _, text in window)
+            functions = "".join(f"[{number}] {text}\n" for number, text in enumerate(texts, 1))
+            turn = await interview.ask(render(__package__, "window", count=len(window), issue=issue, functions=functions))
             found[place] = [window[number] for number in read_order(visible(turn.text), len(window))]
         interview.answer(answer_of(found))
-
-
-def request(issue: str, window: Sequence[Candidate], chars: int) -> str:
-    """The prompt of a window, in which the issue stands twice and the functions share the rest of ``chars``."""
-    each = min(CHARS_PER_TOKEN * FUNCTION_TOKENS, (chars - 2 * len(issue)) // len(window))
-    texts = (re.sub(r"\[(\d+)\]", r"(\1)", text[:each]) for _, text in window)
-    functions = "".join(f"[{number}] {text}\n" for number, text in enumerate(texts, 1))
-    return render(__package__, "window", count=len(window), issue=issue, functions=functions)
 
 
 def retrieve(localizer: BaseLocalizer, issue: str, repository: Repository) -> list[Candidate]:
@@ -109,7 +99,7 @@ def retrieve(localizer: BaseLocalizer, issue: str, repository: Repository) -> li
     encoder = encoder_named(localizer.agent.options["encoder"])
     if not (found := list(candidates_of(repository)) if issue.strip() else []):
         return []
-    with _LOCK:
+    with _LOCK:  # episodes of one snapshot, which run at once, embed it once
         vectors = embedded(encoder, tuple(text for _, text in found))
         cosines = vectors @ embedded(encoder, (encoder.prompts.get("query", "") + issue,))[0]
     distinct: dict[str, str] = {}
@@ -124,7 +114,7 @@ def embedded(encoder: Any, texts: tuple[str, ...]) -> Any:
     try:
         return encoder.encode([encodable(text) for text in texts], normalize_embeddings=True, show_progress_bar=False)
     except (MemoryError, RuntimeError) as error:
-        raise InfrastructureError(f"the encoder failed: {(str(error).splitlines() or ['no memory'])[0]}") from error
+        raise InfrastructureError(f"the encoder failed: {one_line(error)}") from error
 
 
 def answer_of(found: Sequence[Candidate]) -> Answer:
@@ -134,12 +124,7 @@ def answer_of(found: Sequence[Candidate]) -> Answer:
 
 
 def read_order(reply: str, count: int) -> list[int]:
-    """The order of ``count`` candidates, numbered from 0, that a reply such as ``[3] > [1] > [2]`` gives.
-
-    The first such chain counts, else all numbers of the reply. Repeated ones and others than candidates are left out, and
-    candidates that it does not name follow in their order.
-    """
+    """``count`` candidates from 0, as the first chain such as ``[3] > [1]`` or else all numbers order them, then the others."""
     chain = re.search(r"\[[0-9]+\](?:\s*>\s*\[[0-9]+\])+", reply)
     said = (int(number) - 1 for number in re.findall(r"[0-9]+", chain[0] if chain else reply) if len(number) <= 4)
-    named = (number for number in said if 0 <= number < count)
-    return list(dict.fromkeys([*named, *range(count)]))
+    return list(dict.fromkeys([*(number for number in said if 0 <= number < count), *range(count)]))

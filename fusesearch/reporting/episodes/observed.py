@@ -15,7 +15,7 @@ from fusesearch.search.gain import file_of
 from fusesearch.search.repository import VIRTUAL_ROOT
 
 Span = tuple[int, int]
-Mark = Literal["", "file", "function", "change"]
+Mark = Literal["", "file", "function", "change", "said"]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
@@ -26,6 +27,11 @@ STOPS = {
     "error": "the infrastructure failed",
 }
 ISSUE_LINES = 14
+_SAID = re.compile("`([^`]+)`|“([^”]+)”|common with the issue: (.+)|^line ([0-9]+) ")
+"""What a reason quotes of a file: names, messages, words, the number of a line."""
+
+Source = Callable[[str], str | None]
+"""The text of a file, or None."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ class Place:
     """An answered location. ``verdict``: ``right``, ``file`` (another function of a right file), ``wrong``, "" if unknown.
 
     ``reasons`` and ``confidence`` are the localizer's own, where it can tell; ``rank`` is empty for a function of the file above.
+    ``code`` has a function's lines; those with what a reason quotes are marked.
     """
 
     entity: str
@@ -50,6 +57,7 @@ class Place:
     rank: str = ""
     confidence: str = ""
     reasons: Sequence[str] = ()
+    code: Sequence[Item] = ()
 
 
 @dataclass(frozen=True)
@@ -120,8 +128,11 @@ class Page:
     searched: bool
 
 
-def page_of(trajectory: Trajectory, truth: Truth | None = None) -> Page:
-    """The page of an episode. Raises :class:`DataError` if the truth names no file."""
+def page_of(trajectory: Trajectory, truth: Truth | None = None, source: Source = lambda path: None) -> Page:
+    """The page of an episode; an answer without a search has its code by ``source``.
+
+    Raises :class:`DataError` if the truth names no file.
+    """
     score = score_answer if truth and truth.expected else score_trajectory
     hits = Hits(truth, Sources(trajectory))
     answer = trajectory.answer or Answer()
@@ -137,7 +148,8 @@ def page_of(trajectory: Trajectory, truth: Truth | None = None) -> Page:
         system=trajectory.system,
         stop=STOPS[trajectory.stop],
         error=trajectory.error,
-        modify=_files(answer.places, truth) or [_place(row, truth, f"{rank}.") for rank, row in enumerate(answer.modify, 1)],
+        modify=_files(answer.places, truth, source)
+        or [_place(row, truth, f"{rank}.") for rank, row in enumerate(answer.modify, 1)],
         related=[_place(row, None) for row in answer.related],
         truth=_wanted(truth, answer, turns) if truth else None,
         turns=turns,
@@ -186,16 +198,26 @@ def _quality(score: Score) -> Tile:
     return Tile("F1", f"{score.f1:.2f}", f"file {score.file_f1:.2f}, {function}")
 
 
-def _files(places: Sequence[Ranked], truth: Truth | None) -> list[Place]:
+def _files(places: Sequence[Ranked], truth: Truth | None, source: Source) -> list[Place]:
     """The files of a ranking, each followed by its functions."""
     found = []
     for rank, place in enumerate(places, 1):
         file = Location(path=place.path, confidence=place.confidence, reasons=place.reasons)
-        found += [_place(file, truth, f"{rank}."), *(_place(function, truth) for function in place.functions)]
+        found += [_place(file, truth, f"{rank}."), *(_place(one, truth, code=_code(one, source)) for one in place.functions)]
     return found
 
 
-def _place(location: Location, truth: Truth | None, rank: str = "") -> Place:
+def _code(one: Location, source: Source) -> list[Item]:
+    first, last = one.lines or (1, 0)
+    said = [match for reason in one.reasons for match in _SAID.finditer(reason)]
+    words = [word for match in said for word in [*match.groups()[:2], *(match[3] or "").split(", ")] if word]
+    pattern = re.compile("|".join(map(re.escape, words)) or "$^", re.IGNORECASE)
+    numbers = {int(match[4]) for match in said if match[4]}
+    lines = enumerate((source(one.path) or "").split("\n")[first - 1 : last], first)
+    return [Item("line", text, at, "said" if at in numbers or pattern.search(text) else "") for at, text in lines]
+
+
+def _place(location: Location, truth: Truth | None, rank: str = "", code: Sequence[Item] = ()) -> Place:
     if truth is None:
         verdict = ""
     elif location.entity in truth.files or location.entity in truth.functions:
@@ -204,7 +226,7 @@ def _place(location: Location, truth: Truth | None, rank: str = "") -> Place:
         verdict = "file" if location.path in truth.files else "wrong"
     lines = f"lines {location.lines[0]}-{location.lines[1]}" if location.lines else ""
     confidence = "" if location.confidence is None else f"{location.confidence:.0%}"
-    return Place(location.entity, lines, verdict, rank, confidence, location.reasons)
+    return Place(location.entity, lines, verdict, rank, confidence, location.reasons, code)
 
 
 def _wanted(truth: Truth, answer: Answer, turns: Sequence[TurnPart]) -> list[Wanted]:

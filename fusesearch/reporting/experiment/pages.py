@@ -13,79 +13,85 @@ from fusesearch.reporting.experiment.results import (
     Results,
     decided,
     difference_text,
-    ordering,
 )
-from fusesearch.reporting.page import Page, Section
-from fusesearch.reporting.table import ABSENT, Row, Table, cell, difference_cell, difference_table, pair_name
+from fusesearch.reporting.page import Figure, Page, Section
+from fusesearch.reporting.table import ABSENT, MINUS, Row, Table, cell, difference_cell, difference_table
 
 
-def page(results: Results) -> Page:
-    """The page of one experiment."""
-    sections = [
-        Section("Figures by arm", list(_notes(results)), [arms_table(results)]),
-        Section("Differences", [DIFFERENCES_NOTE], [differences_table(results)]),
-        Section("Orderings of the paper", [BY_CHANCE, *results.paper_notes], [orderings_table(results)]),
-    ]
-    filled = [part for part in sections if any(table.rows for table in part.tables)]
-    opening = Section(
-        "Question", [results.question, f"Expected: {results.hypothesis}", f"Came out: {results.summary}", *results.notes]
-    )
+def page(results: Results, figures: Sequence[Figure] = ()) -> Page:
+    """The page of one experiment: chart, tables, then sentences. The first of the ``figures`` is the one to see first."""
     claims = [claim.sentence for claim in results.claims]
+    orderings = [ORDERINGS, *results.paper_notes] if results.paper_caption else results.paper_notes
+    sections = [
+        Section("Question", [results.question], figures=list(figures[:1])),
+        Section("Figures by arm", tables=[arms_table(results)], after=list(_notes(results))),
+        Section("Differences", tables=[differences_table(results)], figures=list(figures[1:]), after=[DIFFERENCES_NOTE]),
+        Section("Claims", [f"Expected: {results.hypothesis}", *claims, results.summary, *orderings, *results.notes]),
+    ]
     footer = [
-        ("Command", results.command),
+        ("Git revision", results.revision),
         ("Profile", results.profile or ABSENT),
         ("Seeds", ", ".join(map(str, results.seeds))),
-        ("Git revision", results.revision),
+        ("Command", results.command),
         ("dvc.lock", results.dvc_revision),
         ("Scores", results.inputs),
     ]
-    return Page(results.title, [opening, *filled], claims, footer)
+    filled = [part for part in sections if part.text or any(table.rows for table in part.tables)]
+    return Page(results.title, filled, results.word, footer)
 
 
 def overview(every: Sequence[Results]) -> str:
-    """The Markdown page over all experiments: what came out, and the verdict on each claim."""
-    claims = [(results, claim) for results in every for claim in results.claims]
-    rows = [Row([results.title, claim.verdict, claim.sentence, "yes" if claim.paper else ""]) for results, claim in claims]
-    came_out = [
-        Row([results.title, _link(results), str(len(results.arms)), ", ".join(map(str, results.measured_seeds)), results.summary])
-        for results in every
-    ]
+    """The Markdown page over all experiments: what came out of each."""
     profiles = ", ".join(f"`{name}`" for name in dict.fromkeys(results.profile for results in every))
     scale = (
         f"Made with the profile {profiles}: figures are not those of the papers' models, instances and machines. "
         "What can be compared is which arm is ahead."
     )
-    sections = [
-        Section(
-            "Experiments", [scale, _WORDS], [Table("What came out", ["Experiment", "Page", "Arms", "Seeds", "Summary"], came_out)]
-        ),
-        Section(
-            "Claims", [_CLAIMS], [Table("Every claim", ["Experiment", "Verdict", "In numbers", "Stated by the paper"], rows)]
-        ),
+    rows = [
+        Row(
+            [
+                _link(results),
+                results.title,
+                *headline(results),
+                str(len(results.arms)),
+                ", ".join(map(str, results.measured_seeds)),
+            ]
+        )
+        for results in every
     ]
-    filled = [part for part in sections if any(table.rows for table in part.tables)]
-    return Page("Results of the experiments", filled, footer=[("Written by", OVERVIEW_BY)]).render("md")
+    sections = [Section("Experiments", [], [Table("What came out", OVERVIEW, rows)] if rows else [], after=[scale, _WORDS])]
+    return Page("Results of the experiments", sections, footer=[("Written by", OVERVIEW_BY)]).render("md")
 
 
+def headline(results: Results) -> tuple[str, str]:
+    """The word of an experiment, and the difference that it is about: that of its first claim."""
+    if not results.claims:
+        return results.word, ""
+    claim = results.claims[0]
+    better, than = results.labels[claim.better], results.labels[claim.than]
+    of = METRICS[claim.metric]
+    found = ABSENT if claim.estimate is None else difference_text(claim, of)
+    return results.word, f"{better} {MINUS} {than} in {of.name}: {found}"
+
+
+OVERVIEW = ["Page", "Experiment", "Came out", "First claim", "Arms", "Seeds"]
 OVERVIEW_BY = "python -m flows experiment run"
 DIFFERENCES_NOTE = (
     "The arm further down minus the one further up, over seeds and instances that both have. A star marks p below 0.05 in the "
     "test over at least three seeds and the instances, after Holm's correction over the pairs of a metric; p is in "
     "`results.json`. Verdicts are corrected over the claims instead, so that the two can differ."
 )
-BY_CHANCE = (
-    "`holds` and `reversed` are decided by the test. The others are not: half of them would point the paper's way if nothing "
-    "differed. Orderings of one table depend on each other."
+ORDERINGS = (
+    "An ordering of the paper `holds` or is `reversed` if the test decides. The others are undecided: half of them would point "
+    "the paper's way if nothing differed. Orderings of one table depend on each other."
 )
 _WORDS = (
+    "The word is the verdict on the first claim of an experiment: it holds, is reversed, or is open because its test does not "
+    "decide. Each experiment corrects over its own claims. "
     "F1 0.7/0.3 is 0.7 of the F1 of files and 0.3 of that of functions. Its mean is over episodes; pooled, as the FuseSearch "
     "tables are, counts are summed first. e is the mean share of new information in a call. Every metric: "
     "[docs/evaluation.md#metrics](../docs/evaluation.md#metrics); intervals, verdicts and power: "
     "[docs/experiments.md](../docs/experiments.md#what-comes-out)."
-)
-_CLAIMS = (
-    "Each experiment corrects over its own claims, not over those of all. What several of them compare on the same runs, such as "
-    "SFT + RL with SFT, stands in each with another p for that reason, and over more seeds in some."
 )
 
 
@@ -115,18 +121,6 @@ def differences_table(results: Results) -> Table:
         "Differences of arms", results.differences, columns, results.labels,
         lambda row, of: difference_cell(row, of, star=row is not None and decided(row)),
     )  # fmt: skip
-
-
-def orderings_table(results: Results) -> Table:
-    """Every ordering in the paper's table, with ours."""
-    rows = []
-    for row in results.differences:
-        kind = ordering(row)
-        if kind and row.paper is not None:
-            of = METRICS[row.metric]
-            pair = pair_name(row, results.labels)
-            rows.append(Row([pair, of.name, f"{row.paper:+.2f}{of.points}", difference_text(row, of), kind]))
-    return Table("Orderings", ["Difference", "Metric", "The paper", "Ours", "Here"], rows)
 
 
 def _notes(results: Results) -> Iterator[str]:

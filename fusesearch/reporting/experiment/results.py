@@ -5,20 +5,24 @@ Shares are in [0, 1]; the papers' figures are as printed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from fusesearch.core.errors import ArtifactError, first_fault
+from fusesearch.core.errors import ArtifactError, ConfigError, first_fault
 from fusesearch.core.schema import Record
 from fusesearch.core.storage import read_json
 from fusesearch.evaluation.metrics import METRICS, Metric
 from fusesearch.evaluation.statistics import LEAST_SEEDS, Difference
 
 PAGE, RESULTS = "RESULTS.md", "results.json"
+FIGURE_NAMES = ("arms", "differences", "calls_by_turn")
+"""What ``figures.py`` draws; to import it takes seconds."""
 
 Verdict = Literal["confirmed", "refuted", "undecided", "not measured"]
+_WORD: dict[Verdict, str] = {"confirmed": "holds", "refuted": "reversed", "undecided": "open", "not measured": "open"}
 
 POOLED = "f1_micro"
 """F1 over both levels, averaged as in the FuseSearch tables. They do not print it; it follows from F1 of files and functions."""
@@ -120,9 +124,23 @@ class Results(Record):
         return {arm.name: arm.label for arm in self.arms}
 
     @property
+    def word(self) -> str:
+        """The verdict on the first claim, and how many claims are decided; "" without claims."""
+        if not self.claims:
+            return ""
+        decisions = [_WORD[claim.verdict] for claim in self.claims]
+        return f"{decisions[0]}, {len(decisions) - decisions.count('open')} of {len(decisions)} claims decided"
+
+    @property
     def measured_seeds(self) -> list[int]:
         """The finished seeds of any arm; ``seeds`` are the requested ones."""
         return sorted({seed for arm in self.arms for seed in arm.seeds})
+
+
+def check_figures(names: Iterable[str]) -> None:
+    """Raise :class:`ConfigError` for an unknown figure; the message lists the known ones."""
+    if unknown := [name for name in names if name not in FIGURE_NAMES]:
+        raise ConfigError(f"there is no figure {unknown[0]!r}: use {', '.join(FIGURE_NAMES)}")
 
 
 def read_results(folder: Path) -> Results:

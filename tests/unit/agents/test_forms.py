@@ -1,7 +1,6 @@
 """Calls in the forms of many families: read, trained as they were read, told where they cannot be read, and none out of prose."""
 
-import json
-import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,68 +14,11 @@ from tests.unit.agents.test_parsing import CALLS, HOSTILE, LISTS
 
 A = '{"pattern": "wanted"}'
 CALL = f'{{"name": "grep", "arguments": {A}}}'
-LLAMA = CALL.replace("arguments", "parameters")
 PYTHON = 'grep(pattern="wanted")'
-INVOKE = '<invoke name="grep">\n<parameter name="pattern">wanted</parameter>\n</invoke>'
-QWEN = "<function=grep>\n<parameter=pattern>\nwanted\n</parameter>\n</function>"
-PAIR = "<arg_key>pattern</arg_key>\n<arg_value>wanted</arg_value>"
-DEEPSEEK = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"  # noqa: RUF001
-ROW = json.dumps({"tool_calls": [{"id": "1", "type": "function", "function": {"name": "grep", "arguments": A}}]})
 
-FORMS = {
-    "Hermes": f"<tool_call>\n{CALL}\n</tool_call>",
-    "Hermes, a list": f"<tool_call>[{CALL}]</tool_call>",
-    "Qwen3 Coder": f"<tool_call>\n{QWEN}\n</tool_call>",
-    "Kimi K2": f"<|tool_calls_section_begin|><|tool_call_begin|>functions.grep:0<|tool_call_argument_begin|>{A}<|tool_call_end|>"
-    "<|tool_calls_section_end|>",
-    "Kimi K3": '<|open|>tools<|sep|><|open|>call tool="grep" index="1"<|sep|><|open|>argument key="pattern" type="string"<|sep|>'
-    "wanted<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>",
-    "DeepSeek V3": DEEPSEEK.format(f"function<｜tool▁sep｜>grep\n```json\n{A}\n```"),  # noqa: RUF001
-    "DeepSeek V3.1": DEEPSEEK.format(f"grep<｜tool▁sep｜>{A}"),  # noqa: RUF001
-    "DeepSeek V3.2": re.sub("(</?)", r"\1｜DSML｜", f"<function_calls>\n{INVOKE}\n</function_calls>"),  # noqa: RUF001
-    "Mistral": f"[TOOL_CALLS] [{CALL}]",
-    "Mistral v11": f"[TOOL_CALLS]grep[ARGS]{A}",
-    "Mistral with an id": f"[TOOL_CALLS]grep[CALL_ID]abc123XYZ[ARGS]{A}",
-    "MiniMax M2": f"<minimax:tool_call>\n{INVOKE}\n</minimax:tool_call>",
-    "MiniMax M1, Jamba, Hunyuan": f"<tool_calls>\n{CALL}\n</tool_calls>",
-    "Llama 3.1": LLAMA,
-    "Llama 3.1, in a fence": f"```json\n{LLAMA}\n```",
-    "Llama 3.1, after its tag": f"<|python_tag|>{LLAMA}",
-    "Llama 3.1, its own tag": f"<function=grep>{A}</function>",
-    "Llama 3.1, a method": '<|python_tag|>grep.call(pattern="wanted")',
-    "Llama 3.2": f"[{PYTHON}]",
-    "Llama 4": f"<|python_start|>[{PYTHON}]<|python_end|>",
-    "Harmony": f"<|channel|>commentary to=functions.grep <|constrain|>json<|message|>{A}<|call|>",
-    "Harmony without marks": f"commentary to=functions.grep json{A}",
-    "a list": f"[{CALL}]",
-    "GLM 4.5": f"<tool_call>grep\n{PAIR}\n</tool_call>",
-    "GLM 4": f"grep\n{A}",
-    "Hunyuan 3": f"<tool_calls:6a><tool_call:6a>grep<tool_sep:6a>{PAIR.replace('>', ':6a>')}</tool_call:6a></tool_calls:6a>",
-    "Granite": f"<|tool_call|>[{CALL}]",
-    "Phi 4 mini": f"functools[{CALL}]",
-    "InternLM": f"<|action_start|><|plugin|>\n{LLAMA}<|action_end|>",
-    "Command": f'<|START_ACTION|>[{{"tool_call_id": "0", "tool_name": "grep", "parameters": {A}}}]<|END_ACTION|>',
-    "Nemotron": f"<TOOLCALL>[{CALL}]</TOOLCALL>",
-    "Apertus": f'<|tools_prefix|>[{{"grep": {A}}}]<|tools_suffix|>',
-    "LongCat": f"<longcat_tool_call>{CALL}</longcat_tool_call>",
-    "LFM2": f"<|tool_call_start|>[{PYTHON}]<|tool_call_end|>",
-    "OLMo 3": f"<function_calls>\n{PYTHON}\n</function_calls>",
-    "Gemma 3": f"```tool_code\n{PYTHON}\n```",
-    "Gemma 4": '<|tool_call>call:grep{pattern:<|"|>wanted<|"|>}<tool_call|>',
-    "FunctionGemma": "<start_function_call>call:grep{pattern:<escape>wanted<escape>}<end_function_call>",
-    "Step 3": f"<steptml:tool_call>{INVOKE}</steptml:tool_call>".replace("invoke", "steptml:invoke"),
-    "Seed": f"<seed:tool_call>{QWEN}</seed:tool_call>",
-    "Functionary": f">>>grep\n{A}",
-    "Claude 2": "<invoke>\n<tool_name>grep</tool_name>\n<parameters>\n<pattern>wanted</pattern>\n</parameters>\n</invoke>",
-    "Cline": "<grep>\n<pattern>wanted</pattern>\n</grep>",
-    "clients of MCP": f"<tool_use>\n<name>grep</name>\n<arguments>{A}</arguments>\n</tool_use>",
-    "ReAct": f"Action: grep\nAction Input: {A}",
-    "OpenAI's message": ROW,
-    "JavaScript": f"functions.grep({A})",
-    "an end token": f"{LLAMA}<|eom_id|>",
-    "elements not closed": "<function=grep>\n<parameter=pattern>\nwanted\n</function>",
-    "no object of arguments": '{"tool": "grep", "pattern": "wanted"}',
-}
+EVERY = (Path(__file__).parent / "forms.txt").read_text(encoding="utf-8").split("==== ")[1:]
+FORMS = {name: text.removesuffix("\n") for name, text in (part.split("\n", 1) for part in EVERY)}
+"""One call, ``grep`` for "wanted", as each family writes it."""
 
 
 def episode(text, calls):
@@ -106,6 +48,14 @@ def test_several_calls_are_read_in_their_order(form):
     ]  # fmt: skip
 
 
+def test_calls_without_a_mark_may_stand_behind_a_colon_and_have_prose_between_them():
+    for prose in ("First: ", "First:\n```json\n"):
+        text, calls = read_calls(f"{prose}{CALL}\n{'```' * ('`' in prose)}\nThen:\n{CALL}", schemas())
+        assert (text.strip("`\n"), [call.name for call in calls]) == ("First:", ["grep", "grep"])
+    escaped = CALL.replace("wanted", r"def \w+\(\"x\"\)\n")
+    assert read_calls(escaped, schemas())[1][0].arguments == {"pattern": 'def \\w+\\("x"\\)\n'}
+
+
 @given(CALLS)
 def test_hermes_blocks_are_read_as_without_other_forms(calls):
     text = format_calls(calls)
@@ -122,7 +72,7 @@ def test_an_answer_has_no_call(locations):
     "text",
     [
         f"I would use {PYTHON} next.", f"Call grep with {A}.", "grep\nis a tool", "- grep\n- glob",
-        f"As\n```json\n{CALL}\n```\nsays.", 'See\n```json\n{"name": "grep", "version": "1"}\n```',
+        'See\n```json\n{"name": "grep", "version": "1"}\n```',
         '{"name": "other", "arguments": {}}', f"```python\nx = {PYTHON}\n```", f"```python\nimport re\n{PYTHON}\n```",
         '<Tooltip name="grep">text</Tooltip>', '<div class="grep"><p>{x}</p></div>',
         f"<think>\n{FORMS['Kimi K2']}",
@@ -144,7 +94,8 @@ def test_an_answer_that_quotes_a_call_without_a_mark_and_a_message_without_tools
     "text",
     [
         f"[TOOL_CALLS]find[ARGS]{A}", '[TOOL_CALLS]grep[ARGS]{"pattern": "wan', FORMS["MiniMax M2"].replace("grep", "find"),
-        CALL[:-4], CALL.replace("pattern", "regex"), "<|python_tag|>grep wanted", "<new:tool_call>grep :: wanted</new:tool_call>",
+        f"As\n```json\n{CALL}\n```\nsays.", CALL[:-4], CALL.replace("pattern", "regex"), "<|python_tag|>grep wanted",
+        "<new:tool_call>grep :: wanted</new:tool_call>",
     ],
 )  # fmt: skip
 def test_what_looks_like_a_call_and_cannot_be_read_is_told(text):

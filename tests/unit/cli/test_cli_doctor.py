@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from fusesearch.cli import checks
-from fusesearch.cli.checks import PROFILE, Machine, Place, python, teacher, vllm, weights
+from fusesearch.cli import checks, needs
+from fusesearch.cli.checks import python
+from fusesearch.cli.needs import PROFILE, Machine, Place, teacher, vllm, weights
 from fusesearch.cli.profiles import load_profile, names
 from fusesearch.core.config import parse_params
 from fusesearch.core.errors import InfrastructureError
@@ -28,6 +29,7 @@ def checkout(tmp_path, monkeypatch):
     monkeypatch.setattr(checks.shutil, "disk_usage", lambda path: namedtuple("Usage", "free")(1e12))
     monkeypatch.setattr(checks, "cores", lambda: 2)
     monkeypatch.setattr(checks, "gpus", lambda: ())
+    monkeypatch.setattr(needs, "gpus", lambda: ())
     return checked_out(tmp_path, monkeypatch)
 
 
@@ -42,7 +44,7 @@ def test_the_core_of_this_environment_works_and_json_lists_every_check(run, chec
     report = json.loads(result.stdout)
     assert (result.exit_code, report["ok"]) == (0, True)
     assert sorted(check["name"] for check in report["checks"]) == sorted([
-        "python", "ripgrep", "git", "[models]", "[train]", "[evaluate]", "[pipeline]", "[mining]", "[dashboard]", "[gpu]",
+        "python", "ripgrep", "git", "[models]", "[train]", "[evaluate]", "[pipeline]", "[mining]", "[gpu]",
         "gpu", "disk", "cores",
     ])  # fmt: skip
 
@@ -93,7 +95,7 @@ def test_a_profile_that_can_run_here_is_exit_code_0(run, checkout):
 def test_a_full_disk_and_one_core_are_missing(checkout, monkeypatch):
     monkeypatch.setattr(checks.shutil, "disk_usage", lambda path: namedtuple("Usage", "free")(7e9))
     monkeypatch.setattr(checks, "cores", lambda: 1)
-    found = {check.name: check for check in checks.machine(Place(parse_params({}), checkout, NOTHING))}
+    found = {check.name: check for check in needs.disk(Place(parse_params({}), checkout, NOTHING))}
     assert (found["disk"].ok, found["disk"].hint) == (False, "free some space: 8 GB are needed")
     assert not found["cores"].ok
 

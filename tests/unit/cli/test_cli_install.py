@@ -93,7 +93,7 @@ def test_a_file_is_edited_through_its_link_once_and_restored_with_its_permission
 
 def test_a_file_that_another_program_changed_meanwhile_stays(home, monkeypatch):
     path = home.folder / ".cursor/mcp.json"
-    _, write = install._by_file(agents()["cursor"], undo=False)
+    _, write = install._server(agents()["cursor"], undo=False)
     path.parent.mkdir()
     path.write_text("{}")
     with pytest.raises(DataError, match="changed by another program"):
@@ -165,8 +165,6 @@ def test_sub_agents_skills_and_hooks_are_written_and_taken_back_without_a_trace(
     ours, other = parsed(settings.read_text())["hooks"]["PreToolUse"]
     assert (ours["matcher"], other["matcher"]) == ("Grep|Bash", "Write")
     assert ours["hooks"] == [{"type": "command", "command": shlex.join([*this_program(), "hint"])}]
-    assert parsed((home.folder / ".cursor/hooks.json").read_text()).keys() == {"version", "hooks"}
-    assert "AfterTool" in (home.folder / ".gemini/settings.json").read_text()
     assert (home.folder / ".claude/agents/fusesearch.md").read_text() == (
         home.folder / ".agents/skills/fusesearch/SKILL.md"
     ).read_text()
@@ -205,5 +203,4 @@ def test_the_hint_is_for_searches_over_folders(call, hinted, tmp_path):
     assert bool(said) is hinted
     if said:
         assert json.loads(said)["hookSpecificOutput"] == {"hookEventName": "PreToolUse", "additionalContext": HINT}
-        assert json.loads(hint(json.dumps(given | {"hook_event_name": "postToolUse"}))) == {"additional_context": HINT}
     assert hint("{") == hint("[]") == ""

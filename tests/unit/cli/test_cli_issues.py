@@ -1,5 +1,7 @@
 """`--issue` with an address on GitHub, against a local server that speaks its API."""
 
+import time
+from email.utils import formatdate
 from types import SimpleNamespace
 
 import pytest
@@ -27,7 +29,7 @@ ANSWERS = {
     9: (200, ISSUE | {"body": None}, {}),
     10: (301, {"message": "Moved Permanently"}, {"Location": "/api/v3/repositories/7/issues/1"}),
     11: (403, {"message": "Resource protected by organization SAML enforcement."}, {}),
-    12: (403, SECONDARY, {"Retry-After": "60"}),
+    12: (403, SECONDARY, {"Retry-After": formatdate(time.time() + 7230, usegmt=True)}),
     13: (403, SECONDARY, {}),
     14: (403, SECONDARY, {"Retry-After": "1"}),
     15: (301, {}, {"Location": "/api/v3/repos/o/r/issues/15"}),
@@ -85,7 +87,7 @@ def test_the_token_of_the_environment_is_sent_a_move_followed_and_a_missing_text
         ("o/r#7", None, "502"),
         ("o/r#8", None, "GITHUB_API_URL"),
         ("o/r#11", "t", "does not show o/r#11 (Resource protected by organization SAML enforcement.)"),
-        ("o/r#12", "t", "rate limit is used up for 60 s: wait"),
+        ("o/r#12", "t", "rate limit is used up for 7"),
         ("o/r#13", "t", "rate limit is used up: wait"),
         ("o/r#1", "t\u00e9", "GITHUB_TOKEN has a character that no key has"),
         ("o/r#15", "t", "cannot be reached (Exceeded maximum allowed redirects.)"),

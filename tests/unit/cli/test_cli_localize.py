@@ -120,6 +120,9 @@ def test_no_answer_is_exit_code_3(run, tmp_path, issue):
     for command in ("localize", "context"):
         result = run(command, "--repo", tmp_path / "empty", "--issue", issue)
         assert (result.exit_code, result.stdout[:34]) == (3, "No answer: no code in this folder.")
+    (tmp_path / "clone/.git").mkdir(parents=True)
+    (tmp_path / "clone/.git/packed-refs").write_text("")
+    assert "checked out, `git checkout` does it" in run("localize", "--repo", tmp_path / "clone", "--issue", issue).stdout
     as_json = run("localize", "--repo", tmp_path / "empty", "--issue", issue, "--format", "json")
     assert as_json.exit_code == 3
     assert json.loads(as_json.stdout)["places"] == []

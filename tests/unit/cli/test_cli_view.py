@@ -1,5 +1,6 @@
 """`view`: which episode and truth it takes, where the page goes, what stands on it, and that no text on it becomes markup."""
 
+import html
 import json
 import re
 from html.parser import HTMLParser
@@ -206,7 +207,7 @@ def test_figures_answer_and_truth_are_shown_and_without_a_truth_nothing_is_judge
 def test_an_answer_of_the_ranker_shows_confidence_and_reasons_and_no_search(run, repo, head, patch, issue, tmp_path):
     run("localize", "--repo", repo, "--issue", issue, "--save", tmp_path / "t.json")
     (tmp_path / "truth.json").write_text(run("truth", "--repo", repo, "--base", head, "--patch", patch).stdout)
-    assert run("view", tmp_path / "t.json", "--truth", tmp_path / "truth.json").exit_code == 0
+    assert run("view", tmp_path / "t.json", "--truth", tmp_path / "truth.json", "--repo", repo).exit_code == 0
     answer = json.loads((tmp_path / "t.json").read_text())["answer"]
     page = Page((tmp_path / "t.html").read_text())
     assert f"{answer['confidence']:.0%}that the first file is right" in page.text.replace("\n", "")
@@ -215,6 +216,12 @@ def test_an_answer_of_the_ranker_shows_confidence_and_reasons_and_no_search(run,
             assert f"{one['confidence']:.0%}; " in page.text
             assert "; ".join(one["reasons"]) in page.text
     assert "pkg/shapes.py::perimeter" in page.text
+    marked = re.findall(r'class="row (said)?".*?<i>(\d+)</i><code>(.*?)</code>', (tmp_path / "t.html").read_text())
+    lines = (repo / "pkg/shapes.py").read_text().split("\n")
+    assert all(lines[int(number) - 1] == html.unescape(text) for _, number, text in marked)
+    assert {bool(mark) for mark, *_ in marked} == {True, False}
+    assert run("view", tmp_path / "t.json", "--out", tmp_path / "elsewhere.html").exit_code == 0
+    assert 'class="row' not in (tmp_path / "elsewhere.html").read_text()
     assert not set(re.findall(r"efficiency|Calls|Tokens|no observation|Turn 1|at a glance|parallel", page.text))
     assert {value.removeprefix("#") for name, value in page.attributes if name == "href" and value} <= set(page.ids())
 

@@ -49,7 +49,9 @@ def test_a_key_that_stands_twice_and_what_is_no_yaml_is_one_line(load, text, fau
 def test_dvc_records_the_values_that_a_file_is_read_as(tmp_path):
     odd = tmp_path / "odd.yaml"
     odd.write_text("a: 010\nb: 1:30\nc: yes\nd: 1e-5\ne: 5E-05\nf: 0o17\ng: on\nh: 1_000\ni: '010'\nj: 12e3\nl: [no, 0b1]\n")
-    for path in [odd, ROOT / "params.yaml", *ROOT.glob("experiments/profiles/*.yaml"), *ROOT.glob("experiments/*/*.yaml")]:
+    older = tmp_path / "older.yaml"
+    older.write_text(f"# params\n%YAML 1.1\n---\n{odd.read_text()}")
+    for path in [odd, older, ROOT / "params.yaml", *ROOT.glob("experiments/profiles/*.yaml"), *ROOT.glob("experiments/*/*.yaml")]:
         assert read_mapping(path) == load_yaml(path), path
     assert read_mapping(odd) | {"c": "yes", "a": 10, "d": 1e-5, "b": "1:30"} == read_mapping(odd)
 

@@ -1,6 +1,7 @@
 """Splits: by repository, stable, near their shares, and free of what is held out."""
 
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,7 +16,7 @@ from fusesearch.core.schema import Instance
 from fusesearch.core.storage import write_instances
 from fusesearch.data.contamination import barred_instances
 from fusesearch.data.similarity import issue_digest, patch_digest
-from fusesearch.data.splitting import SPLITS, TableSplit, assign, check_filled, counts_of, plan_splits
+from fusesearch.data.splitting import MANY, SPLITS, TableSplit, assign, check_filled, counts_of, plan_splits
 
 PATCH = "--- a/{0}.py\n+++ b/{0}.py\n@@ -1 +1 @@\n-x = {0}\n+y = {0}\n"
 
@@ -146,6 +147,55 @@ def test_forks_and_renamed_repositories_share_a_split(seed):
     assert plan.split_of["first/a"] == assign("first/a", rules, seed)
     held = plan_splits([("owner1/x", {}), ("other/y", {"fork_of": "owner1/x"})], RULES, seed)
     assert set(held.split_of.values()) == {"validation"}
+
+
+SHARES = Split(sft=0.5, rl=0.25, validation=0.25, validation_owners=["owner1"])
+
+
+def dated(repo, number, **changes):
+    """The ``number``th fix of a history, one a day."""
+    when = datetime(2024, 1, 1, tzinfo=UTC) + timedelta(days=number)
+    return instance(repo, number, provenance={"merged_at": when.isoformat()}, **changes)
+
+
+def test_few_histories_are_divided_by_time_and_an_owner_is_held_out_whole_besides():
+    repos = ("a/one", "b/two", "owner1/x")
+    parts, _ = split_and_count([dated(repo, n) for n in reversed(range(20)) for repo in repos], SHARES, 0)
+    numbers = {
+        name: {repo: sorted(int(row.instance_id.rpartition("-")[2]) for row in part if row.repo == repo) for repo in repos}
+        for name, part in parts.items()
+    }
+    for repo in repos[:2]:
+        assert [numbers[name][repo] for name in SPLITS] == [[*range(10)], [*range(10, 15)], [*range(15, 20)]]
+    assert [numbers[name]["owner1/x"] for name in SPLITS] == [[], [], [*range(20)]]
+
+
+@pytest.mark.parametrize(
+    ("repos", "share", "undated"),
+    [(MANY, 0.25, []), (MANY - 1, 0.0, []), (MANY - 2, 0.25, [("o/new", {})])],
+    ids=["many", "only owners", "no times"],
+)
+def test_a_repository_stays_whole_among_many_or_where_no_share_or_no_time_divides_it(repos, share, undated):
+    rows = [(f"o/{n}", dated("o/n", day).provenance) for n in range(repos) for day in range(9)]
+    assert not plan_splits([*rows, *undated], SHARES.model_copy(update={"validation": share}), 0).cuts
+    assert len(plan_splits(rows[:-9], SHARES, 0).cuts) == repos - 1
+
+
+def test_nothing_of_a_newer_fix_trains_as_a_near_copy_or_as_what_it_does_to_one_file():
+    def change(path, lines):
+        added = "".join(f"+{line}\n" for line in lines)
+        return f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1 +1,9 @@\n-old\n{added}"
+
+    backport = change("core.py", [f"step{n}(value)" for n in range(9)])
+    rows = [dated("a/one", n) for n in range(16)] + [
+        dated("a/one", 0.1, problem_statement=f"Well: {WORDS}"),
+        dated("a/one", 0.2, patch=backport + change("old.py", ["import this", "x = 1", "y = 2", "z = 3"])),
+        dated("a/one", 30, problem_statement=WORDS),
+        dated("a/one", 31, patch=change("new.py", ["a = 1", "b = 2", "c = 3", "d = 4"]) + backport),
+    ]
+    parts, drops = split_and_count(rows, SHARES, 0)
+    assert {row.instance_id for row in parts["validation"]} >= {"a/one-30", "a/one-31"}
+    assert (drops["similar_issue"], drops["similar_patch"], sum(drops.values())) == (1, 1, 2)
 
 
 @given(st.integers(0, 20), st.sets(st.integers(0, 200), max_size=30))

@@ -125,7 +125,7 @@ def test_the_address_of_a_run_holds_no_password(monkeypatch):
 def test_a_run_that_is_not_recorded_yet_says_how_to_record_it(monkeypatch):
     pages = []
     monkeypatch.setattr(stages, "create_markdown_artifact", lambda page, **_: pages.append(page))
-    stage = SimpleNamespace(name="select", shows=(), counts=())
+    stage = SimpleNamespace(name="select", shows=())
     stages.show(SimpleNamespace(stage=stage, node=stage, metrics={"selected": 3}), "")
     assert "`python -m flows track`" in pages[0]
     assert "| selected | 3 |" in pages[0]

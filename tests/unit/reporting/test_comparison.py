@@ -45,8 +45,10 @@ def test_cells_are_text_wherever_they_are_printed():
     evil = "<b>|\\input{x}_%&$"
     section = Section("t", tables=[Table(evil, ["System", "Model", "x"], [Row([evil, "m", "1.0 [0.5, 1.5]"])])])
     page = Page("t", [section])
-    assert "<b>" not in page.render("html").split("<caption>")[1]
+    assert "<b>" not in page.render("html").split("<h2>")[1]
     assert "&lt;b>\\|" in page.render("md")
+    table = Table("", ["a"], [Row(["c\\|d", "![x](http://e/p.png)", "*"])])
+    assert "| c\\\\\\|d | ![x]\\(http://e/p.png) | \\* |" in Page("t", [Section("t", tables=[table])]).render("md")
 
 
 @pytest.mark.parametrize(("instances", "enough"), [(2, False), (9, False), (10, True)])

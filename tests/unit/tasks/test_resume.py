@@ -110,15 +110,6 @@ def test_a_file_is_read_once_while_it_stays_as_it_is(tmp_path, monkeypatch):
     assert len(read) == 3
 
 
-def test_a_damaged_memory_of_digests_is_no_reason_to_fail(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("a").write_text("a")
-    os.utime("a", (1, 1))
-    resume.DIGESTS.parent.mkdir()
-    resume.DIGESTS.write_text("no database" * 100)
-    assert resume.input_digest(Path("a")) == resume.input_digest(Path("a")) == digest(Path("a"))
-
-
 def test_a_process_whose_starter_is_gone_is_waited_for(tmp_path, monkeypatch):
     held = FileLock(tmp_path / ".lock", thread_local=False)
     held.acquire()

@@ -1,21 +1,18 @@
 """The table of stages, dvc.yaml, params and places agree with each other."""
 
 import json
-from copy import deepcopy
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 
 import pytest
 import yaml
 
 from fusesearch.cli.profiles import load_profile
-from fusesearch.core.config import Params, Subject, load_params, parse_params, section_of
+from fusesearch.core.config import Params, Subject, parse_params, section_of
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.overrides import flat_params
 from fusesearch.core.presets import FILTER_PRESETS, NO_PRESET
 from tasks.running import deps
-from tasks.running.places import MAIN, Places
+from tasks.running.places import MAIN
 from tasks.stages import STAGES, stage_named
 
 ROOT = Path(__file__).parents[3]
@@ -30,13 +27,23 @@ def faults_of(stage):
     for name in stage.inputs:
         if not (name.partition(".")[0] in earlier if name in MAIN else (ROOT / name).exists()):
             yield f"{stage.name}: no input {name}"
-    yield from (f"{stage.name}: shows {name}, which it does not make" for name in set(stage.shows) - set(stage.outputs))
+    named = {*stage.shows, *stage.shared}
+    yield from (f"{stage.name}: shows or shares {name}, which it does not make" for name in named - set(stage.outputs))
     if not callable(stage.function()):
         yield f"{stage.name}: {stage.run} is no function"
 
 
 def test_a_row_names_what_exists():
     assert [fault for stage in STAGES.values() for fault in faults_of(stage)] == []
+
+
+def test_other_projects_take_models_and_data_by_name():
+    named = deps.artifacts(Params())
+    models = {name: row["path"] for name, row in named.items() if row["type"] == "model"}
+    assert models == {"base": "experiments/nano/base", **{name: f"artifacts/{name}/checkpoint" for name in ("sft", "grpo")}}
+    assert set(named) - set(models) == {"instances", "trajectories"}
+    assert named["grpo"]["meta"] == {"prefect": "flow grpo", "mlflow": "models:/fusesearch-nano@grpo"}
+    assert "base" not in deps.artifacts(parse_params({"model": {"base": "owner/on-the-hub"}}))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +88,7 @@ PRESET = [f"filter.{key}" for key in NO_PRESET]
 
 
 def test_params_yaml_has_every_param_but_those_that_the_preset_decides():
-    assert sorted(missing(GIVEN)) == sorted(PRESET)
+    assert (GIVEN["profile"], sorted(missing(GIVEN))) == ("nano", sorted(PRESET))
     left_out = {key for cell in GIVEN["evaluate"]["cells"].values() for key in missing(cell, Subject)}
     assert left_out <= {"checkpoint"}, "a cell that names no checkpoint has none"
 
@@ -91,18 +98,6 @@ def test_there_are_at_most_120_params():
         return sum(map(leaves, value.values())) if isinstance(value, dict) else 1
 
     assert leaves(GIVEN) <= 120
-
-
-def test_a_param_that_params_yaml_lacks_is_found_and_a_dump_has_every_param():
-    assert list(missing(Params().model_dump())) == []
-    assert load_params(ROOT / "params.yaml").profile == "nano"
-    found = {}
-    for key in {*flat_params(parse_params(GIVEN))} - {*PRESET}:
-        data = deepcopy(GIVEN)
-        *sections, last = key.split(".")
-        del reduce(getitem, sections, data)[last]
-        found[key] = sorted(missing(data))
-    assert found == {key: sorted([*PRESET, key]) for key in found}
 
 
 def test_a_stage_sees_its_own_params_by_dotted_key():
@@ -123,14 +118,6 @@ def test_a_damaged_pipeline_is_a_config_error(tmp_path, monkeypatch, text):
     (tmp_path / "dvc.yaml").write_text(text)
     with pytest.raises(ConfigError):
         deps.check_files(STAGES["mine"], Params())
-
-
-def test_places_of_another_root_and_of_nodes():
-    places = Places({"sft": Path("artifacts/nodes/sft-0a1b2c3d")}, root=Path("elsewhere"))
-    assert places["sft.curve"] == Path("elsewhere/artifacts/nodes/sft-0a1b2c3d/curve.csv")
-    assert places["split.rl"] == Path("elsewhere/data/splits/rl.parquet")
-    with pytest.raises(KeyError):
-        places["sft.nothing"]
 
 
 @pytest.mark.parametrize("name", ["small", "paper-4b", "paper-30b", "tooltrain-7b", "tooltrain-32b", "reposearch-r1"])

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from fusesearch.core.errors import ConfigError, DataError, FusesearchError
+from fusesearch.core.network import retry_after
 
 SECONDARY_SECONDS = 60.0
 """How long GitHub asks clients to wait after a secondary limit without ``Retry-After``."""
@@ -46,8 +47,8 @@ class Limited(Failure):
 
     def seconds(self, now: float) -> float:
         """How long to wait: as the headers ask, until the reset if nothing is left, else :data:`SECONDARY_SECONDS`."""
-        with suppress(KeyError, ValueError):
-            return float(self.headers["retry-after"])
+        if (asked := retry_after(str(self.headers.get("retry-after", "")))) is not None:
+            return asked
         with suppress(KeyError, ValueError):
             if float(self.headers["x-ratelimit-remaining"]) == 0:
                 return max(0.0, float(self.headers["x-ratelimit-reset"]) + 1 - now)  # given in whole seconds

@@ -34,6 +34,12 @@ SHARE_WITH_EXCEPTION = 0.45
 SHORT_CHARS = 260
 EVENTS = 1_000_000
 """Python calls and lines of the changed function that a mutant may run beyond ten times those of its reproducers."""
+MUTANT_SECONDS, UNTOUCHED_SECONDS = 4.2, 1.4
+"""Processor seconds for the examples of a mutant, and for one run twice without it: a fallback where events are not counted.
+
+Both lie in gaps, so that a machine's speed and load decide nothing: of nano's examples those with a fault take at most 3.1 or
+at least 5.9 s, those without at most 0.8 or at least 3.0 s (Xeon of 2 cores, two at work).
+"""
 
 
 @dataclass
@@ -82,11 +88,10 @@ class Dropped(Exception):
 class MutantSearch:
     """Tries mutants one by one, in an order that depends on the seed and earlier results alone."""
 
-    def __init__(self, corpus: Corpus, units: Iterable[Unit], seed: int, sandbox: Sandbox, timeout: float) -> None:
+    def __init__(self, corpus: Corpus, units: Iterable[Unit], seed: int, sandbox: Sandbox) -> None:
         self.corpus = corpus
         self.seed = seed
         self.sandbox = sandbox
-        self.timeout = timeout
         self.findings: list[Finding] = []
         self.attempted: Counter[str] = Counter()
         self.kept: Counter[str] = Counter()
@@ -224,7 +229,7 @@ class MutantSearch:
                     return position, outcomes
             return "not observed"
 
-        result = self.sandbox.run(run, self.timeout, other_memory=other_memory) or "hung or crashed"
+        result = self.sandbox.run(run, MUTANT_SECONDS, other_memory=other_memory) or "hung or crashed"
         if isinstance(result, str):
             raise Dropped(result)
         return units[result[0]], result[1]
@@ -237,5 +242,5 @@ class MutantSearch:
             return all(len(outcomes) == len(unit.examples) and outcomes[-1].passed for outcomes in done) and not violations
 
         if unit.identity not in self._passes:
-            self._passes[unit.identity] = bool(self.sandbox.run(run, self.timeout))
+            self._passes[unit.identity] = bool(self.sandbox.run(run, UNTOUCHED_SECONDS))
         return self._passes[unit.identity]

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from fusesearch.data.sources.synthetic.questions.families import Question
     from fusesearch.data.sources.synthetic.questions.making import Asked
 
-MUTANT_SECONDS = 3.0
-"""Processor seconds for the doctests of a mutant: a fallback, since the counter of events ends nearly all that do not end."""
 WALL_SECONDS = 400.0
 """For any child, far more than it needs on a machine that is busy with other work."""
 MEMORY_MB = 2048
@@ -70,7 +68,7 @@ def mine_package(job: dict[str, Any], say: Callable[[dict[str, Any]], None], ste
         corpus = Corpus(package)
         sandbox = Sandbox(job["seconds"], WALL_SECONDS, MEMORY_MB)
         units = list(record(corpus, job["seed"], sandbox, docstrings=30 + 3 * max(job["keep"], job["questions"])))
-        search = MutantSearch(corpus, units, job["seed"], sandbox, MUTANT_SECONDS)
+        search = MutantSearch(corpus, units, job["seed"], sandbox)
         search.run(job["keep"], job["attempts"], lambda kept: say({"kept": kept}))
         asked = None
         if job["questions"]:

@@ -48,12 +48,6 @@ def test_the_title_before_the_first_later_renaming_is_taken():
     assert issue_before(ISSUE | {"timelineItems": {"filteredCount": 30, "nodes": events}}, FIX) is None
 
 
-def test_an_issue_younger_than_the_fix_is_as_it_was_opened():
-    node = edited(edit(20, "late"), edit(15, "first")) | {"createdAt": "2024-05-15T00:00:00Z"}
-    text = issue_before(node, FIX)
-    assert (text.body, text.younger, text.undone) == ("first", True, True)
-
-
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON))
 def test_a_pull_request_of_any_shape_is_read_whole_or_dropped(node):
     pull = parse_pull(node, "o/r")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -270,6 +271,7 @@ SCRIPTS = {
     "src/Zähler.java": "class Zähler {\n  int alsÜbersicht(int a) {\n  }\n  int другое(int a) {\n  }\n}\n",
     "src/marks.py": "def योग_निकालो(a):\n    pass\n\n\ndef บันทึก(a):\n    pass\n",
     "src/счёт.py": "class Счётчик:\n    def посчитать_сумму(self):\n        pass\n\n\ndef find_file(x):\n    pass\n",
+    "src/fatura.py": "class Fatura:\n    def İptalEt(self):\n        pass\n\n    def başka(self):\n        pass\n",
     "src/other.py": "def unrelated(a):\n    pass\n",
 }
 
@@ -287,6 +289,7 @@ SCRIPTS = {
         ("购物车的total_price方法返回错误", "src/kago.py::total_price"),
         ("योग_निकालो(3) is wrong", "src/marks.py::योग_निकालो"),
         ("บันทึกผิดพลาด", "src/marks.py::บันทึก"),
+        ("İptalEt returns 0", "src/fatura.py::Fatura.İptalEt"),  # whose lower case has a mark that is no letter
         ("".join(chr(ord(letter) + 0xFEE0) for letter in "total_price"), "src/kago.py::total_price"),  # full-width
     ],
 )
@@ -308,3 +311,16 @@ def test_a_text_of_megabytes_keeps_its_trace_and_error_wherever_they_stand(place
     assert {"save", "write"} <= {frame.name for frame in evidence.frames}
     assert "t:cannot write twice" in evidence.literals
     assert {named.path.rpartition("/")[2] for named in evidence.paths} == {"run.py", "disk.py", "raw.py"}  # none of the log
+
+
+def test_a_trace_says_the_same_wherever_it_stands_in_a_log():
+    log = [f"2026-11-28 12:{number % 60:02}:07 INFO store {number % 7} saved" for number in range(20_000)]
+    rows = [json.dumps({"level": "info", "message": line}) for line in log]
+    error, alone = json.dumps({"level": "error", "message": TRACEBACK.strip()}), draw_evidence(TRACEBACK)
+    for text in (
+        "\n".join([*log, TRACEBACK]), "\n".join([log[0], TRACEBACK, *log]), "\n".join([*rows, error, *rows]),
+        f"[{', '.join([*rows, error, *rows])}]",
+    ):  # fmt: skip
+        evidence = draw_evidence(text)
+        assert (evidence.frames, "t:cannot write twice" in evidence.literals) == (alone.frames, True)
+        assert not {"info", "saved"} & set(evidence.title)

@@ -12,24 +12,21 @@ from fusesearch.evaluation.metrics import METRICS
 from fusesearch.evaluation.statistics import estimate
 from fusesearch.reporting.experiment.pages import overview, page
 from fusesearch.reporting.experiment.results import ordering, read_results
-from tasks.experiments.measuring import measured
 from tasks.experiments.mlflow_runs import arm_record, held_out, varied
 from tasks.experiments.outcome import ArmRun, scores_digest
-from tasks.experiments.results import write_overview, write_results
-from tasks.running.places import MAIN, NODES, experiment_files
+from tasks.experiments.results import measured, write_overview, write_results
+from tasks.running.places import MAIN, NODES
 from tests.fakes.experiment_runs import experiment, reference, run, runs, score
 
-FILES = experiment_files("filtering")
 BETTER, WORSE, EQUAL = {"none": 0.2, "joint": 0.8}, {"none": 0.8, "joint": 0.2}, {"none": 0.5, "joint": 0.5}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _undrawn():
-    """No chart is drawn, and git is not asked for the revision."""
+    """Git is not asked for the revision."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.experiments.results.draw", lambda names, results: [])
         patch.setattr(
-            "tasks.experiments.measuring.revision", lambda: {"git_revision": "c0ffee", "dirty": False, "dvc_revision": ""}
+            "tasks.experiments.results.revision", lambda: {"git_revision": "c0ffee", "dirty": False, "dvc_revision": ""}
         )
         yield
 
@@ -78,11 +75,9 @@ def test_results_are_read_again_as_they_were_written(root):
 def test_the_same_runs_give_the_same_files_in_any_order(root):
     made = runs(root, BETTER)
     written(root, made)
-    before = {path: path.read_bytes() for path in (*(root / "out").rglob("*"), *(root / FILES).rglob("*")) if path.is_file()}
+    before = {path: path.read_bytes() for path in (root / "out").iterdir()}
     written(root, made[::-1])
-    assert before == {
-        path: path.read_bytes() for path in (*(root / "out").rglob("*"), *(root / FILES).rglob("*")) if path.is_file()
-    }
+    assert before == {path: path.read_bytes() for path in (root / "out").iterdir()}
 
 
 @pytest.mark.parametrize(
@@ -163,7 +158,8 @@ def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them_and_what_pri
 
 def test_the_page_says_what_was_noted_of_the_papers_table(better):
     noted = page(better.model_copy(update={"paper_notes": ["It prints e of joint twice."]})).render("md")
-    assert "It prints e of joint twice." in noted[noted.index("## Orderings") :]
+    assert "It prints e of joint twice." in noted[noted.index("## Claims") :]
+    assert noted.splitlines()[2] == "**holds, 1 of 1 claims decided**"
 
 
 def test_calls_of_the_first_turn_of_later_ones_and_repeats_within_a_turn_are_told_apart():
@@ -272,4 +268,5 @@ def test_the_page_over_all_experiments_is_written_from_what_they_wrote_with_ever
     assert "[filtering](filtering/RESULTS.md)" in page
     assert "[other](other/RESULTS.md), 3 runs missing" in page
     assert "a\\|b" in page
-    assert "| confirmed |" in page
+    assert "| holds, 1 of 1 claims decided | F1 and e − no filter in F1 0.7/0.3, mean: +" in page  # noqa: RUF001
+    assert "| open, 0 of 1 claims decided |" in page

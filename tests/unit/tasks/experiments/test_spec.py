@@ -2,12 +2,9 @@
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fusesearch.core.config import Params
 from fusesearch.core.errors import ConfigError
-from fusesearch.core.overrides import flat_params, override
 from tasks.experiments.spec import experiment_names, load_experiment
 
 FILTERING = {
@@ -74,12 +71,3 @@ def test_an_unknown_param_or_value_names_the_arm(tmp_path, change):
     arms = {**FILTERING["arms"], "none": {"set": change}}
     with pytest.raises(ConfigError, match=r"experiment\.yaml: none"):
         load_experiment("filtering", written(tmp_path, arms=arms)).params(Params(), "none", 0)
-
-
-@given(f1=st.floats(0, 1), steps=st.integers(1, 10_000), calls=st.tuples(st.integers(1, 4), st.integers(4, 9)))
-def test_overrides_change_what_they_name_and_nothing_else(f1, steps, calls):
-    changes = {"select.min_f1": f1, "grpo.steps": steps, "synthesize.calls_per_turn": list(calls)}
-    changed = override(Params(), changes, "test")
-    assert (changed.select.min_f1, changed.grpo.steps, changed.synthesize.calls_per_turn) == (f1, steps, calls)
-    back = {key: flat_params(Params())[key] for key in changes}
-    assert override(changed, back, "test") == Params()
