@@ -105,7 +105,8 @@ async def test_prose_is_reminded_of_the_tools_once(script, stop):
     trajectory = await episode(script, agent=Agent(reminder=True))
     assert (trajectory.stop, [turn.text for turn in trajectory.turns]) == (stop, script)
     users = [message.content for message in messages_of(trajectory) if message.role == "user"]
-    assert len(users) == 2 and "`grep`, `glob`" in users[1]
+    assert len(users) == 2
+    assert "`grep`, `glob`" in users[1]
     assert len((await episode(script[-2:], agent=Agent(reminder=True, max_turns=1))).turns) == 1
 
 
