@@ -124,7 +124,7 @@ def uses_in(
         own = outside[span.start - 1 : span.end]
         outside[span.start - 1 : span.end] = [""] * len(own)
         pieces.append((span, span.start, unnamed("\n".join(own), span.name) if any(name in line for line in own) else ""))
-    if calls and path.endswith(BRACED):  # there only values and the bodies of macros call, and others declare
+    if calls and path.endswith((".go", *BRACED)):  # there only values and the bodies of macros call, and others declare
         macro = value = False
         outside = without_text("\n".join(outside), path).split("\n")
         for number, (line, before) in enumerate(zip(lines, ["", *lines], strict=False)):
