@@ -46,7 +46,7 @@ class Candidates:
 
 def candidates_of(issue: str, index: Index) -> Candidates:
     """The candidates for an issue with their columns."""
-    issue = readable(issue)
+    issue = _LABEL.sub("", readable(issue))
     matches = Matches(draw_evidence(without_forms(issue, index.repository)), index)
     history = history_of(index, matches.words)
     whole = WholeTree(matches, history)
