@@ -14,6 +14,7 @@ import typer
 PROFILE = "own"
 LEAST = 40
 """Fewer fixes than this train nothing, and a quarter of them tells nothing apart."""
+SHOWN = ("f1_macro", "file_macro_f1", "function_macro_f1", "efficiency", "calls_per_turn")
 BACK = "python -m flows profile use nano && git checkout dvc.lock artifacts"
 
 
@@ -112,14 +113,21 @@ def _plan(root: Path) -> str:
 
 
 def _outcome() -> str:
-    """The table of all arms is printed; returns whether the student is worth serving."""
-    from fusesearch.core.schema import Score
-    from fusesearch.core.storage import read_jsonl
-    from fusesearch.reporting.inputs import by_arm
+    """Prints the report's figures of each arm; returns its first line, which says whether the student is worth serving."""
+    from types import SimpleNamespace
+
+    from fusesearch.core.storage import read_json, read_text
+    from fusesearch.evaluation.metrics import METRICS
     from fusesearch.reporting.page import Section, show
-    from fusesearch.reporting.reproduction import compare_arms, full_table, serving, summarize
+    from fusesearch.reporting.table import Row, Table, cell
     from tasks.running.places import MAIN
 
-    arms = by_arm(read_jsonl(MAIN["evaluate.scores"], Score))
-    show([Section("", tables=[full_table(summarize(arms), arms)])])
-    return serving(compare_arms(arms)).capitalize()
+    figures, columns = read_json(MAIN["report.metrics"]), [METRICS[key] for key in SHOWN]
+    rows = []
+    for arm in (key.removesuffix(".errored") for key in figures if key.endswith(".errored")):
+        values = ([figures.get(f"{arm}.{of.key}{end}") for end in ("", ".low", ".high")] for of in columns)
+        found = (SimpleNamespace(estimate=mean, low=low, high=high) if mean is not None else None for mean, low, high in values)
+        rows.append(Row([arm, *(cell(figure, of) for figure, of in zip(found, columns, strict=True))]))
+    show([Section("", tables=[Table("The newest fixes", ["Arm", *(of.heading for of in columns)], rows)])])
+    lines = read_text(MAIN["report.markdown"]).splitlines()
+    return next((line.strip("*") for line in lines if line.startswith("**")), "")

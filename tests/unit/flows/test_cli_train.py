@@ -47,6 +47,18 @@ def test_histories_become_the_profile_own_over_a_students_and_what_the_user_chan
     assert (checkout / "params.yaml").read_text() == NANO
 
 
+def test_the_last_lines_are_the_table_and_whether_the_student_is_worth_serving(run, checkout, monkeypatch):
+    def report(stage):
+        leave(80)
+        figures = {"sft_rl.f1_macro": 0.5, "sft_rl.f1_macro.low": 0.25, "sft_rl.f1_macro.high": 0.75, "sft_rl.errored": 0}
+        write_json(MAIN["report.metrics"], figures | {"sft_rl-ranker.f1_macro": -0.1})
+        MAIN["report.markdown"].write_text("# Page\n\n**open, not worth serving: by far**\n\n**Table**\n")
+
+    monkeypatch.setattr(train, "_reproduce", report)
+    done = run("train", "--repo", "o/n=clone").stdout
+    assert all(text in done for text in ("sft_rl", "50.0", "[25.0, 75.0]", "\nopen, not worth serving: by far\n"))
+
+
 def test_without_a_history_nothing_is_written_and_too_few_fixes_are_one_line(run, checkout, monkeypatch):
     assert run("train").exit_code == 2
     assert (checkout / "params.yaml").read_text() == NANO
