@@ -26,7 +26,7 @@ from fusesearch.reporting.experiment.results import RESULTS, read_results
 from fusesearch.reporting.page import Figure, Page, Section
 from fusesearch.reporting.table import ARMS
 from tasks.experiments.spec import experiment_names, load_experiment
-from tasks.running.places import EXPERIMENTS, MAIN, NODES, experiment_files
+from tasks.running.places import EXPERIMENTS, MAIN, NODES
 from tasks.running.record import git
 
 if TYPE_CHECKING:
@@ -69,10 +69,9 @@ def report(root: Path) -> str:
     path = root / MAIN["report.html"]
     if path.exists():
         return framed(read.cached(path, "report", read_text), run=run_page("report"))
-    said = "Nothing has run here yet: these are committed results. `make reproduce` makes your own."
     if not (root / EXPERIMENTS / FIRST / RESULTS).exists():
         return notice(f"{path} is missing: run `dvc repro report`")
-    return framed(read.cached(root / EXPERIMENTS / FIRST / RESULTS, f"results-{FIRST}", _page_of), said=said)
+    return framed(read.cached(root / EXPERIMENTS / FIRST / RESULTS, f"results-{FIRST}", _page_of), said=_fresh(root))
 
 
 def experiments(root: Path) -> str:
@@ -80,7 +79,7 @@ def experiments(root: Path) -> str:
     known = experiment_names(root / EXPERIMENTS)
     if not known:
         return notice("This project has no experiment: `experiments/*/experiment.yaml` is missing")
-    return framed(Page("Experiments", [_glance(root, name) for name in known]).render("html"))
+    return framed(Page("Experiments", [_glance(root, name) for name in known]).render("html"), said=_fresh(root))
 
 
 def _glance(root: Path, name: str) -> Section:
@@ -102,9 +101,13 @@ def experiment(root: Path, name: str) -> str:
     """The page of an experiment: its chart and word, its tables, then sentences."""
     path = root / EXPERIMENTS / name / RESULTS
     read.results_of(root, name)
-    ran = (root / experiment_files(name)).exists()
-    said = "" if ran else f"Committed results: nothing of it ran here. `python -m flows experiment run {name}` runs it."
-    return framed(read.cached(path, f"results-{name}", _page_of), said=said, run=run_page(name))
+    return framed(read.cached(path, f"results-{name}", _page_of), said=_fresh(root), run=run_page(name))
+
+
+def _fresh(root: Path) -> str:
+    """What results are where nothing has run."""
+    ran = (root / NODES).exists() or (root / MAIN["report.html"]).exists()
+    return "" if ran else "Nothing has run here yet: these are committed results. `make reproduce` makes your own."
 
 
 def _page_of(path: Path) -> str:

@@ -197,7 +197,7 @@ _ROWS = (
         params=("sft", "model", "agent", "tools", "seed"),
         retried=True,
         gpu=True,
-        shows=("checkpoint",),
+        shows=("checkpoint", "curve"),
         shared=("checkpoint",),
     ),
     Stage(
@@ -212,7 +212,7 @@ _ROWS = (
         localizers=_ranking,
         retried=True,
         gpu=True,
-        shows=("checkpoint",),
+        shows=("checkpoint", "curve"),
         shared=("checkpoint",),
     ),
     Stage(
