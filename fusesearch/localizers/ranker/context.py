@@ -138,8 +138,8 @@ def _about_text(text: str, index: Index, tokens: int, ranking: Ranking, places: 
 def _about_name(path: str, name: str, index: Index, tokens: int, impact: bool) -> Context:
     """All definitions of a name, and what is around them. Raises :class:`DataError` if nothing has it."""
     code, last, allowed = Neighbours(index), name.rpartition(".")[2], index.repository.allowed
-    having = (file for file, facts in index.facts(index.paths) if facts.find(term_of(last)) >= 0)
-    files = sorted(having, key=lambda file: (is_foreign(file), file))
+    known = (file for file, facts in index.facts(index.paths) if facts.find(term_of(last)) >= 0)
+    files = sorted(known, key=lambda file: (is_foreign(file), file))
     tests = [file for file in index.repository.files() if is_test(file) and allowed(file)]
     found = (_defined(code, [file for file in part if file.endswith(path)], last) for part in (files, tests))
     spots, fits = _owned(name.split(".")[:-1], index.repository.root.name, next(filter(None, found), []))
@@ -151,7 +151,7 @@ def _about_name(path: str, name: str, index: Index, tokens: int, impact: bool) -
     page.fill((page.line("definition", spot) for spot in spots), AROUND)
     spots = list({one.entity: one for one in spots}.values())[:MAX_SPOTS]
     code.learn(spots, callees=not impact)
-    unsure = [use for file in [*files, *tests] if not spots for use in code.words(file, last)][:MAX_USES]
+    unsure = [use for file in files if not spots for use in code.words(file, last)][:MAX_USES]
     steps = [spots]
     while steps[-1] and (len(steps) == 1 or (impact and page.left > 1 - AROUND)):  # callers, callers of these, and so on
         following: list[Spot] = []
@@ -166,7 +166,8 @@ def _about_name(path: str, name: str, index: Index, tokens: int, impact: bool) -
     for spot in () if impact else spots:
         page.fill((page.line("callee", callee, spot.entity) for callee in code.callees(spot)), AROUND)
     page.fill((page.line("use", use.spot, last, use.line) for use in unsure), PERHAPS)
-    tests = _concerned(index, tests, steps if impact else [spots])
+    having = (file for file in tests if last in index.source(file))
+    tests = _concerned(index, tests, steps if impact else [spots]) if spots else list(having)
     page.fill(page.line("test", use.spot, last, use.line) for file in tests if not impact for use in code.words(file, last))
     context = page.context(tests if impact else ())
     if spots and not context.excerpts:

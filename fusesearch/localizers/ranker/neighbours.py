@@ -24,12 +24,9 @@ from fusesearch.localizers.ranker.facts import term, term_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.paths import family
 
-CALLEES, MAX_SAME = 8, 200
-"""Callees of a function; definitions of one name that are kept: where there are more, none is sure."""
-
-MAX_FILES, MAX_FOLLOWED = 1000, 30
-"""Files that are searched for uses of a name, the likeliest first; files of Python whose calls are followed for that."""
-
+CALLEES, MAX_SAME, MAX_FILES, MAX_FOLLOWED = 8, 200, 1000, 30
+"""Callees of a function; definitions of one name that are kept (where there are more, none is sure); files that are searched for
+uses of a name, the likeliest first; files of Python whose calls are followed for that."""
 _NEED_OBJECTS = (".py", ".go", ".php", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
 """Suffixes of languages in which a call of a method has its object before it."""
 

@@ -217,6 +217,7 @@ def test_all_definitions_are_shown_an_owner_that_does_not_fit_is_said_and_nothin
     context = found(tree, "prices.append")
     assert context.text.startswith("`prices.append` is not defined here.\n\n## ")
     assert places(context, "use") == ["shop/cart.py:6 Base.add"]
+    assert places(found(tree, "paid"), "test") == ["test/more_test.rb:2"]
     with pytest.raises(DataError, match=r"^nothing here is called taxe; near: taxed$"):
         found(tree, "taxe")
 
