@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 from dashboards import read
-from dashboards.links import mlflow_page, prefect_page, run_page
+from dashboards.links import windows
 from fusesearch.core.errors import FusesearchError
 from fusesearch.core.storage import read_text
 from fusesearch.evaluation.results import TRAJECTORIES
@@ -68,10 +68,10 @@ def report(root: Path) -> str:
     """The report as its stage wrote it; before there is one, the committed results of the main comparison."""
     path = root / MAIN["report.html"]
     if path.exists():
-        return framed(read.cached(path, "report", read_text), run=run_page("report"))
+        return framed(read.cached(path, "report", read_text), run="report")
     if not (root / EXPERIMENTS / FIRST / RESULTS).exists():
         return notice(f"{path} is missing: run `dvc repro report`")
-    return framed(read.cached(root / EXPERIMENTS / FIRST / RESULTS, f"results-{FIRST}", _page_of), said=_fresh(root))
+    return framed(read.cached(root / EXPERIMENTS / FIRST / RESULTS, f"results-{FIRST}", _page_of), said=_fresh(root), run=FIRST)
 
 
 def experiments(root: Path) -> str:
@@ -101,7 +101,7 @@ def experiment(root: Path, name: str) -> str:
     """The page of an experiment: its chart and word, its tables, then sentences."""
     path = root / EXPERIMENTS / name / RESULTS
     read.results_of(root, name)
-    return framed(read.cached(path, f"results-{name}", _page_of), said=_fresh(root), run=run_page(name))
+    return framed(read.cached(path, f"results-{name}", _page_of), said=_fresh(root), run=name)
 
 
 def _fresh(root: Path) -> str:
@@ -205,12 +205,11 @@ def framed(
 ) -> str:
     """A page of :mod:`fusesearch.reporting` with the navigation, what is ``said`` of it, a form of choices and frames.
 
-    ``run`` is the address of its run in MLflow. A field has name, label, options with their labels, and what is chosen.
+    ``run`` is the stage or experiment that made it. A field has name, label, options with their labels, and what is chosen.
     """
     head, _, rest = html.partition("<body>")
     body = rest.rpartition("</body>")[0]
-    windows = {"MLflow": run or mlflow_page(), "Prefect": prefect_page()}
-    return _template().render(head=head, body=body, said=said, windows=windows, fields=fields, frames=frames)
+    return _template().render(head=head, body=body, said=said, windows=windows(run), fields=fields, frames=frames)
 
 
 @cache

@@ -129,7 +129,7 @@ def score_files(predictions: Path, truth: Path, repos: Path | None = None) -> di
     (instances whose functions are not known, and not scored); ``unreadable``, if any (patches that do not apply at the base
     commit and answer nothing). Raises :class:`DataError` with file and line for an unreadable line, and for a duplicate instance.
     """
-    wanted, given, unreadable = _read(truth, predictions, repos)
+    wanted, given, unreadable = read_answers(truth, predictions, repos)
     coverage = {
         "instances": len(wanted),
         "missing": len(wanted.keys() - given.keys()),
@@ -148,7 +148,7 @@ def score_board(board: Path, predictions: Path | None = None, repos: Path | None
     A board has truth lines with ``answers``. A system is scored where it has one, :data:`YOURS` everywhere. Raises as
     :func:`score_files` does.
     """
-    wanted, given, _ = _read(board, predictions, repos)
+    wanted, given, _ = read_answers(board, predictions, repos)
     names = dict.fromkeys(name for row in wanted.values() for name in row.answers)
     found = {YOURS: [_code_score(row, given.get(key, Named())) for key, row in wanted.items()]} if predictions else {}
     return found | {
@@ -164,7 +164,9 @@ def _code_score(row: _TruthLine, named: Named) -> Score:
     return against(score, truth)
 
 
-def _read(truth: Path, predictions: Path | None, repos: Path | None) -> tuple[dict[str, _TruthLine], dict[str, Prediction], int]:
+def read_answers(
+    truth: Path, predictions: Path | None, repos: Path | None
+) -> tuple[dict[str, _TruthLine], dict[str, Prediction], int]:
     """Truth and answers by instance, both as files and functions, and how many patches cannot be read."""
     rows = _by_instance(truth, json_lines(truth, _TruthLine) if truth.suffix not in (".json", ".parquet") else _table(truth))
     if not rows:
