@@ -30,7 +30,7 @@ from tasks.running.record import digests, records, reproduction_record, stage_re
 from tasks.running.resume import alone, finished, is_of, progress_dir
 from tasks.stages import STAGES, TRAINED, stage_named
 from tasks.tracking import Live, track, tracking_uri
-from tasks.tracking.store import is_server, make_client, translated_errors, without_passwords
+from tasks.tracking.store import is_server, without_passwords
 
 
 @contextmanager
@@ -166,14 +166,12 @@ def _show_output(path: Path, key: str, description: str) -> None:
 
 def _tables(value: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """The tables in a JSON file: counts by rule form one table, and so does each mapping or list of rows inside it."""
-    if all(isinstance(count, int) for count in value.values()):
-        return {"": [{"rule": rule, "count": count} for rule, count in value.items()]}
     found: dict[str, list[dict[str, Any]]] = {}
-    for name, rows in value.items():
-        if isinstance(rows, Mapping) and all(isinstance(row, Mapping) for row in rows.values()):
-            found[name] = [{name: key, **row} for key, row in rows.items()]
-        elif isinstance(rows, Mapping):
-            found[name] = [{"rule": rule, "count": count} for rule, count in rows.items()]
+    for name, rows in ({"": value} if all(isinstance(count, int) for count in value.values()) else value).items():
+        if isinstance(rows, Mapping):
+            found[name] = [
+                {name: key, **row} if isinstance(row, Mapping) else {"rule": key, "count": row} for key, row in rows.items()
+            ]
         elif isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows):
             found[name] = rows
     return {name: rows for name, rows in found.items() if rows}
@@ -182,7 +180,4 @@ def _tables(value: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
 def run_page(run_id: str) -> str:
     """The address of a run in MLflow's UI, without a password."""
     uri = tracking_uri()
-    base = without_passwords(uri) if is_server(uri) else "http://127.0.0.1:5000"
-    with translated_errors(uri):
-        experiment = make_client(uri).get_run(run_id).info.experiment_id
-    return f"{base.rstrip('/')}/#/experiments/{experiment}/runs/{run_id}"
+    return f"{without_passwords(uri).rstrip('/') if is_server(uri) else 'http://127.0.0.1:5000'}/#/runs/{run_id}"

@@ -11,6 +11,13 @@ from typing import Annotated
 
 import typer
 
+from flows.cli.profile import switch
+from fusesearch.cli.output import usage_error
+from fusesearch.core.config import load_params
+from fusesearch.core.errors import DataError
+from fusesearch.core.storage import read_json, read_text
+from tasks.running.places import MAIN
+
 PROFILE = "own"
 LEAST = 40
 """Fewer fixes than this train nothing, and a quarter of them tells nothing apart."""
@@ -38,38 +45,30 @@ def train(
     python -m flows train
     ```
     """
-    from tasks.running.places import MAIN
-
-    root = Path.cwd()
-    _use(repo or [], student, root)
+    _use(repo or [], student)
     _reproduce("filter")
-    typer.echo(f"\n{_plan(root)}")
+    typer.echo(f"\n{_plan()}")
     if not plan:
         _reproduce("report")
         typer.echo(f"\n{_outcome()}")
         typer.echo(f"Report: {MAIN['report.html']}. Checkpoint: {MAIN['grpo.checkpoint']}. Back to nano: {BACK}")
 
 
-def _use(repos: list[str], student: str, root: Path) -> None:
+def _use(repos: list[str], student: str) -> None:
     """Make the profile current with these repositories; what is current already stays, with what its user changed in it."""
-    from flows.cli.profile import switch
-    from fusesearch.cli.output import usage_error
-    from fusesearch.cli.profiles import PARAMS
-    from fusesearch.core.config import load_params
     from fusesearch.data.sources.git import named_clone
 
     named = [f"{name}={folder.resolve()}" for name, folder in map(named_clone, repos)]
-    now = load_params(root / PARAMS)
-    if now.profile == PROFILE and now.mine.git.repositories and (not named or named == now.mine.git.repositories):
-        return
-    if not named:
+    now = load_params(Path("params.yaml"))
+    known = now.mine.git.repositories if now.profile == PROFILE else []
+    if not named and not known:
         raise usage_error("name a clone to learn from", "--repo")
-    switch(PROFILE, root, over=student, changes={"mine": {"git": {"repositories": named}}})
+    if named and named != known:
+        switch(PROFILE, Path.cwd(), over=student, changes={"mine": {"git": {"repositories": named}}})
 
 
 def _reproduce(stage: str) -> None:
     """Run the stages up to one as DVC finds them due, with what they print. Raises :class:`DataError` with a stage's own line."""
-    from fusesearch.core.errors import DataError
     from tasks.running.dvc_command import reason
 
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
@@ -85,29 +84,21 @@ def _reproduce(stage: str) -> None:
         raise DataError(reason("".join(printed), running.returncode))
 
 
-def _plan(root: Path) -> str:
+def _plan() -> str:
     """How many fixes are left, and what they are enough for. Raises :class:`DataError` if there are too few."""
-    from fusesearch.core.config import load_params
-    from fusesearch.core.errors import DataError
-    from fusesearch.core.storage import read_json
-    from tasks.running.places import MAIN
-
-    split, left = load_params(root / "params.yaml").split, read_json(MAIN["filter.metrics"])["instances"]
-    found = "; ".join(
-        f"{row['repo']}: {row['pairs']} commits tell of a fault" for row in read_json(MAIN["mine.table"])["repositories"]
-    )
-    drops = sorted(((count, rule) for rule, count in read_json(MAIN["filter.drops"]).items() if count), reverse=True)[:3]
-    lines = (
-        f"{found}\n{left} fixes are left (most were dropped as {', '.join(f'{rule} {count}' for count, rule in drops) or 'none'})"
-    )
+    split, left = load_params(Path("params.yaml")).split, read_json(MAIN["filter.metrics"])["instances"]
     if left < LEAST:
         raise DataError(
             f"{left} fixes are left, too few: below {LEAST} nothing is learned and no difference is seen. Name further histories "
             "by --repo, or use the ranker, which needs no training: fusesearch localize"
         )
+    mined = read_json(MAIN["mine.table"])["repositories"]
+    found = "\n".join(f"{row['repo']}: {row['pairs']} commits tell of a fault" for row in mined)
+    drops = sorted(((count, rule) for rule, count in read_json(MAIN["filter.drops"]).items() if count), reverse=True)
+    most = ", ".join(f"{rule} {count}" for count, rule in drops[:3]) or "none"
     held = round(left * split.validation / (split.sft + split.rl + split.validation))
     return (
-        f"{lines}: about {left - held} train, the newest {held} are held out.\n"
+        f"{found}\n{left} fixes are left (dropped most: {most}): about {left - held} train, the newest {held} are held out.\n"
         f"{held} tell localizers apart whose F1 differs by about {100 / math.sqrt(held):.0f} points or more."
     )
 
@@ -116,18 +107,17 @@ def _outcome() -> str:
     """Prints the report's figures of each arm; returns its first line, which says whether the student is worth serving."""
     from types import SimpleNamespace
 
-    from fusesearch.core.storage import read_json, read_text
     from fusesearch.evaluation.metrics import METRICS
     from fusesearch.reporting.page import Section, show
     from fusesearch.reporting.table import Row, Table, cell
-    from tasks.running.places import MAIN
 
     figures, columns = read_json(MAIN["report.metrics"]), [METRICS[key] for key in SHOWN]
-    rows = []
-    for arm in (key.removesuffix(".errored") for key in figures if key.endswith(".errored")):
-        values = ([figures.get(f"{arm}.{of.key}{end}") for end in ("", ".low", ".high")] for of in columns)
-        found = (SimpleNamespace(estimate=mean, low=low, high=high) if mean is not None else None for mean, low, high in values)
-        rows.append(Row([arm, *(cell(figure, of) for figure, of in zip(found, columns, strict=True))]))
+
+    def shown(name: str) -> SimpleNamespace | None:
+        estimate, low, high = (figures.get(f"{name}{end}") for end in ("", ".low", ".high"))
+        return None if estimate is None else SimpleNamespace(estimate=estimate, low=low, high=high)
+
+    arms = [key.removesuffix(".errored") for key in figures if key.endswith(".errored")]
+    rows = [Row([arm, *(cell(shown(f"{arm}.{of.key}"), of) for of in columns)]) for arm in arms]
     show([Section("", tables=[Table("The newest fixes", ["Arm", *(of.heading for of in columns)], rows)])])
-    lines = read_text(MAIN["report.markdown"]).splitlines()
-    return next((line.strip("*") for line in lines if line.startswith("**")), "")
+    return next((line.strip("*") for line in read_text(MAIN["report.markdown"]).splitlines() if line.startswith("**")), "")

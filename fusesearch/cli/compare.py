@@ -16,32 +16,19 @@ if TYPE_CHECKING:
 
 def compare(
     folders: Annotated[list[Path], typer.Argument(help="Folders that `evaluate` wrote.", metavar="DIR...")],
-    protocol: Annotated[
-        str,
-        typer.Option(
-            help="How to score: fusesearch, single_file, codescout, tooltrain, locagent or exact; "
-            "coreqa or swe-qa after `fusesearch judge`.",
-            metavar="NAME",
-        ),
-    ] = "fusesearch",
-    format_: Annotated[
-        Literal["terminal", "markdown", "html"], typer.Option("--format", help="Format of the tables.")
-    ] = "terminal",
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File to write to; with html by default DIR/compare-PROTOCOL.html.", metavar="PATH"),
-    ] = None,
-    against: Annotated[
-        str | None, typer.Option(help="Test every system against this one only, such as `lexical`.", metavar="SYSTEM")
-    ] = None,
+    protocol: Annotated[str, typer.Option(help="How to score; see below.", metavar="NAME")] = "fusesearch",
+    format_: Annotated[Literal["terminal", "markdown", "html"], typer.Option("--format", help="Of the tables.")] = "terminal",
+    out: Annotated[Path | None, typer.Option(help="By default stdout, or an .html in DIR.", metavar="PATH")] = None,
+    against: Annotated[str | None, typer.Option(help="Test each system against this one only.", metavar="SYSTEM")] = None,
     reference: Annotated[Path, typer.Option(help="Folder of the papers' tables.", metavar="DIR")] = Path("experiments/reference"),
 ) -> None:
     """Compare evaluated systems under one protocol.
 
     Prints for each benchmark: the systems with intervals and errored episodes, how they search and what that costs, and
     paired tests with Holm's correction. Adds the paper's rows if the paper has some for this protocol and the benchmark's
-    name contains `verified` or `locbench`. With html, also plots quality against tokens and time.
-    `fusesearch view` shows an episode of a cell.
+    name contains `verified` or `locbench`. Protocols are fusesearch, single_file, codescout, tooltrain, locagent, exact; coreqa
+    and swe-qa after `fusesearch judge`. With html, also plots quality against tokens and time. `fusesearch view` shows an episode
+    of a cell.
 
     ```
     fusesearch compare results --protocol tooltrain

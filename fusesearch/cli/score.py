@@ -12,13 +12,8 @@ from fusesearch.cli.output import print_json
 
 def score(
     predictions: Annotated[Path, typer.Option(help="Ranked predictions, one JSON object per line.", metavar="P.jsonl")],
-    truth: Annotated[
-        Path | None, typer.Option(help="Truth, one JSON object per line, or SWE-bench's rows.", metavar="T.jsonl")
-    ] = None,
-    repos: Annotated[
-        Path | None,
-        typer.Option(help="Clones `owner__name.git`, to find the functions of patches.", metavar="DIR"),
-    ] = None,
+    truth: Annotated[Path | None, typer.Option(help="Truth in JSON lines, or SWE-bench's rows.", metavar="T.jsonl")] = None,
+    repos: Annotated[Path | None, typer.Option(help="Clones `owner__name.git`, for functions of patches.", metavar="DIR")] = None,
     board: Annotated[
         Path | None,
         typer.Option(help="In place of --truth: truth with the answers of other systems, to print a table.", metavar="B.jsonl"),

@@ -31,7 +31,7 @@ def leave(fixes):
 def test_histories_become_the_profile_own_over_a_students_and_what_the_user_changes_there_stays(run, checkout):
     first = run("train", "--plan", "--student", "tall", "--repo", "o/n=clone")
     assert first.exit_code == 0, first.output
-    assert "o/n: 100 commits tell of a fault\n80 fixes are left (most were dropped as only_docs 20)" in first.stdout
+    assert "o/n: 100 commits tell of a fault\n80 fixes are left (dropped most: only_docs 20)" in first.stdout
     assert "about 60 train, the newest 20 are held out" in first.stdout
     params = load_params(checkout / "params.yaml")
     assert (params.profile, params.sft.epochs, params.mine.source) == ("own", 9, "git")

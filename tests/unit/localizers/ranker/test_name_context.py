@@ -78,7 +78,10 @@ func Taxed(price int) int { return price * 2 }
 type Totaler interface {
 	Total() int
 }
-var sum = Taxed(2)
+var sum = func() int {
+	price := 1
+	return Taxed(price)
+}()
 """,
     "go/pay.go": "package shop\n\nfunc Pay(c *Cart) int {\n\treturn c.Total()\n}\n",
     "go/cart_test.go": "package shop\n\nfunc TestTotal(t *T) {\n\tc := Cart{}\n\trequire.Equal(t, 2, c.Total())\n}\n",
@@ -179,7 +182,7 @@ Basket#sum() | web/cart.js:5 Basket.sum | | web/cart.js:2 total |
 web/cart.js::total | web/cart.js:2 total | web/cart.js:5 Basket.sum | web/cart.js:3 taxed | web/cart.test.js:2
 Trolley.weigh | ts/trolley.ts:3 Trolley.weigh | ts/push.ts:1 push | ts/trolley.ts:4 Trolley.heap, ts/rate.ts:1 rateOf |
 Cart.Total | go/cart.go:3 Cart.Total | go/pay.go:4 Pay | go/cart.go:4 Taxed | go/cart_test.go:5 TestTotal
-go.Taxed | go/cart.go:4 Taxed | go/cart.go:3 Cart.Total, go/cart.go:8 | |
+go.Taxed | go/cart.go:4 Taxed | go/cart.go:3 Cart.Total, go/cart.go:10 | |
 rust/src/lib.rs::Cart::total | rust/src/lib.rs:3 Cart.total | rust/src/lib.rs:6 pay | rust/src/lib.rs:5 taxed |
 java/Cart.java::Cart.clear | | | |
 java.Cart.total | java/Cart.java:4 Cart.total | java/Pay.java:5 Pay.pay | java/Cart.java:5 Cart.taxed |
