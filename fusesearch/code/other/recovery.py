@@ -48,6 +48,8 @@ _HEAD = re.compile(
     rb"\((?:[^(){}]|\([^(){}]*\))*\))(?=(?:[^\n]|\n\2[ \t]|\n\2\Z)*\Z)"
 )
 """What stands before a function's block up to its parameters, unless another statement begins after them."""
+_TYPES = re.compile(rb"(?<=\w)<[^<>(){};]*>(?=\()")
+"""Type parameters behind a name."""
 _COMMENT = rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _STRING = (
     rb"\"{3}(?:\\.|[^\\])*?(?:\"{3}|\Z)|R\"([^()\\\s]{0,16})\(.*?\)\1\"|\br(#+)\".*?\"\2|@\"(?:[^\"]|\"\")*\"|`(?:[^`\\]|\\.)*`"
@@ -216,7 +218,8 @@ class Recovery:
 
 def _only_head(data: bytes, opened: int) -> bytes:
     """A text whose head before ``opened`` is a class's word and name, or ends with a function's parameters; empty if none has."""
-    code = masked(data[: max(opened, 0)])
+    code = _TYPES.sub(lambda types: blank(types[0]), masked(data[: max(opened, 0)]))
+    data = code + data[len(code) :]
     named = _CLASS.search(code) or _HEAD.match(code)
     first, last = named.span("kept") if named else (0, 0)
     return blank(data[:first]) + data[first:last] + blank(data[last:opened]) + data[opened:] if named else b""
