@@ -14,7 +14,7 @@ EXPERIMENT ?= filtering
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test test-all fast lint reproduce smol base serve stop dashboard serve-model verl clean
+.PHONY: help env test test-all fast lint reproduce smol base serve stop dashboard pages serve-model verl clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,10 @@ stop: env ## stop the Prefect server that stages and `make serve` start in the b
 
 dashboard: env ## the dashboard at http://127.0.0.1:8501 until Ctrl-C (DASHBOARD=8501)
 	$(BIN)/python -m dashboards --port $(DASHBOARD)
+
+pages: env ## every page of the dashboard in Chromium, on a phone and at three widths, light and dark (CHROMIUM, PICTURES=folder)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python playwright
+	$(BIN)/pytest -n 0 tests/trials/test_pages.py
 
 serve-model: env $(VLLM)/.complete ## serve a checkpoint through vLLM on the CPU until Ctrl-C (CHECKPOINT=experiments/nano/base PORT=8000)
 	$(BIN)/python -m fusesearch.training.serving $(CHECKPOINT) --port $(PORT)

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 from dashboards.app import handler
+from dashboards.pages import find
+from fusesearch.core.errors import FusesearchError
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -23,8 +26,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     with ThreadingHTTPServer((asked.address, asked.port), handler(Path(), asked.address)) as server:
         print(f"Dashboard: http://{asked.address}:{server.server_port} (Ctrl-C ends it)", flush=True)
+        Thread(target=_warm, daemon=True).start()
         with suppress(KeyboardInterrupt):
             server.serve_forever()
+
+
+def _warm() -> None:
+    """Draw the charts before somebody asks for them: the first takes seconds."""
+    with suppress(FusesearchError):
+        find(Path(), "/experiments", {})
 
 
 if __name__ == "__main__":

@@ -13,23 +13,24 @@ from tasks.tracking.store import is_server, tracking_uri, without_passwords
 LOCAL_MLFLOW, LOCAL_PREFECT = "http://127.0.0.1:5000", "http://127.0.0.1:4200"
 
 
-def mlflow_page() -> str:
-    """MLflow's pages: the server that ``MLFLOW_TRACKING_URI`` names, or the one of ``make serve``."""
+def windows(name: str = "") -> dict[str, str]:
+    """The pages of MLflow and Prefect; of a stage or an experiment by ``name``, those of its newest run, where they are known."""
     uri = tracking_uri()
-    return without_passwords(uri).rstrip("/") if is_server(uri) else LOCAL_MLFLOW
+    mlflow = without_passwords(uri).rstrip("/") if is_server(uri) else LOCAL_MLFLOW
+    prefect = os.environ.get("PREFECT_API_URL", LOCAL_PREFECT).rstrip("/").removesuffix("/api")
+    ran = [row for row in records() if name and row.kind in ("stage", "experiment") and name in (row.stage, row.experiment)]
+    if ran:
+        mlflow += _in_mlflow(Path(uri.removeprefix("sqlite:///")), ran[-1].key)
+        flow_run = ran[-1].tags.get("prefect.flow_run")
+        prefect += f"/runs/flow-run/{flow_run}" if flow_run else ""
+    return {"MLflow": mlflow, "Prefect": prefect}
 
 
-def prefect_page() -> str:
-    """Prefect's pages."""
-    return os.environ.get("PREFECT_API_URL", LOCAL_PREFECT).rstrip("/").removesuffix("/api")
-
-
-def run_page(name: str) -> str:
-    """MLflow's page of the newest run of a stage or an experiment; its front page where ``mlflow.db`` does not have the run."""
-    keys = [row.key for row in records() if row.kind in ("stage", "experiment") and name in (row.stage, row.experiment)]
-    store, found = Path(tracking_uri().removeprefix("sqlite:///")), None
+def _in_mlflow(store: Path, key: str) -> str:
+    """The path of a run in MLflow's pages; empty where its SQLite file does not have the run, or is none."""
     asked = "SELECT experiment_id, run_uuid FROM runs JOIN tags USING (run_uuid) WHERE key = 'fusesearch.key' AND value = ?"
-    if keys and store.is_file():
+    if store.is_file():
         with suppress(sqlite3.Error), closing(sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)) as database:
-            found = database.execute(asked, keys[-1:]).fetchone()
-    return f"{mlflow_page()}/#/experiments/{found[0]}/runs/{found[1]}" if found else mlflow_page()
+            for experiment, run in database.execute(asked, [key]):
+                return f"/#/experiments/{experiment}/runs/{run}"
+    return ""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 from dashboards import read
-from dashboards.links import mlflow_page, prefect_page, run_page
+from dashboards.links import windows
 from fusesearch.core.errors import FusesearchError
 from fusesearch.core.storage import read_text
 from fusesearch.evaluation.results import TRAJECTORIES
@@ -26,7 +26,7 @@ from fusesearch.reporting.experiment.results import RESULTS, read_results
 from fusesearch.reporting.page import Figure, Page, Section
 from fusesearch.reporting.table import ARMS
 from tasks.experiments.spec import experiment_names, load_experiment
-from tasks.running.places import EXPERIMENTS, MAIN, NODES, experiment_files
+from tasks.running.places import EXPERIMENTS, MAIN, NODES
 from tasks.running.record import git
 
 if TYPE_CHECKING:
@@ -68,11 +68,10 @@ def report(root: Path) -> str:
     """The report as its stage wrote it; before there is one, the committed results of the main comparison."""
     path = root / MAIN["report.html"]
     if path.exists():
-        return framed(read.cached(path, "report", read_text), run=run_page("report"))
-    said = "Nothing has run here yet: these are committed results. `make reproduce` makes your own."
+        return framed(read.cached(path, "report", read_text), run="report")
     if not (root / EXPERIMENTS / FIRST / RESULTS).exists():
         return notice(f"{path} is missing: run `dvc repro report`")
-    return framed(read.cached(root / EXPERIMENTS / FIRST / RESULTS, f"results-{FIRST}", _page_of), said=said)
+    return framed(read.cached(root / EXPERIMENTS / FIRST / RESULTS, f"results-{FIRST}", _page_of), said=_fresh(root), run=FIRST)
 
 
 def experiments(root: Path) -> str:
@@ -80,7 +79,7 @@ def experiments(root: Path) -> str:
     known = experiment_names(root / EXPERIMENTS)
     if not known:
         return notice("This project has no experiment: `experiments/*/experiment.yaml` is missing")
-    return framed(Page("Experiments", [_glance(root, name) for name in known]).render("html"))
+    return framed(Page("Experiments", [_glance(root, name) for name in known]).render("html"), said=_fresh(root))
 
 
 def _glance(root: Path, name: str) -> Section:
@@ -102,9 +101,13 @@ def experiment(root: Path, name: str) -> str:
     """The page of an experiment: its chart and word, its tables, then sentences."""
     path = root / EXPERIMENTS / name / RESULTS
     read.results_of(root, name)
-    ran = (root / experiment_files(name)).exists()
-    said = "" if ran else f"Committed results: nothing of it ran here. `python -m flows experiment run {name}` runs it."
-    return framed(read.cached(path, f"results-{name}", _page_of), said=said, run=run_page(name))
+    return framed(read.cached(path, f"results-{name}", _page_of), said=_fresh(root), run=name)
+
+
+def _fresh(root: Path) -> str:
+    """What results are where nothing has run."""
+    ran = (root / NODES).exists() or (root / MAIN["report.html"]).exists()
+    return "" if ran else "Nothing has run here yet: these are committed results. `make reproduce` makes your own."
 
 
 def _page_of(path: Path) -> str:
@@ -202,12 +205,11 @@ def framed(
 ) -> str:
     """A page of :mod:`fusesearch.reporting` with the navigation, what is ``said`` of it, a form of choices and frames.
 
-    ``run`` is the address of its run in MLflow. A field has name, label, options with their labels, and what is chosen.
+    ``run`` is the stage or experiment that made it. A field has name, label, options with their labels, and what is chosen.
     """
     head, _, rest = html.partition("<body>")
     body = rest.rpartition("</body>")[0]
-    windows = {"MLflow": run or mlflow_page(), "Prefect": prefect_page()}
-    return _template().render(head=head, body=body, said=said, windows=windows, fields=fields, frames=frames)
+    return _template().render(head=head, body=body, said=said, windows=windows(run), fields=fields, frames=frames)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What deployments run (``flows/prefect.yaml``): the whole pipeline, a night of mining, one stage. By hand, use ``dvc repro``.
+"""What deployments run (``flows/prefect.yaml``): the whole pipeline, one stage. By hand, use ``dvc repro``.
 
 Every stage runs as ``dvc repro --single-item STAGE``: DVC decides whether it runs, keeps other runs from its files and remembers
 what it made, so a pipeline that was cut off continues where it was. The stage's own flow is a run of its own in Prefect.
@@ -17,10 +17,8 @@ from prefect.logging import get_run_logger
 
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import DataError
-from fusesearch.core.storage import read_json
 from tasks.code import write_code
 from tasks.running.dvc_command import PATIENCE, RETRY_SECONDS, Busy, is_busy, reason, repro
-from tasks.running.places import MAIN
 from tasks.stages import STAGES
 
 StageName = StrEnum("StageName", {name: name for name in STAGES})  # type: ignore[misc]
@@ -52,30 +50,16 @@ def reproduce(stage: str, again: bool = False) -> None:
 
 
 @flow(name="pipeline", flow_run_name="pipeline")
-def pipeline(until: StageName = StageName["report"], again: bool = False) -> None:
+def pipeline(until: StageName = StageName["report"], again: bool = False, mine_again: bool = False) -> None:
     """The stages from mining to the report, each if something it depends on changed.
 
     Args:
         until: The last stage to run.
         again: Run every stage, whether or not anything changed.
+        mine_again: Mine what is new, as every night; the other stages run if that changed what they read.
     """
     for name in NAMES[: NAMES.index(until) + 1]:
-        reproduce(name, again)
-
-
-@flow(name="nightly", flow_run_name="nightly")
-def nightly(until: StageName = StageName["mine"]) -> dict[str, Any]:
-    """Mine what is new since the last night. Returns the figures of ``mine``; ``new_pairs`` is what this night brought.
-
-    Args:
-        until: The last stage to run afterwards on what is new; `mine`: none.
-    """
-    reproduce("mine", again=True)
-    metrics: dict[str, Any] = read_json(MAIN["mine.metrics"])
-    get_run_logger().info("%s new pairs, %s in all", metrics.get("new_pairs", "?"), metrics["pairs"])
-    for name in NAMES[1 : NAMES.index(until) + 1]:
-        reproduce(name)
-    return metrics
+        reproduce(name, again or (mine_again and name == "mine"))
 
 
 @flow(name="stage", flow_run_name="{stage}")

@@ -31,7 +31,6 @@ class StageProgress:
         self._stopping = threading.Event()
         # in the caller's context, which holds the address of the server
         self._thread = threading.Thread(target=copy_context().run, args=(self._follow,), name=f"progress-{stage}", daemon=True)
-        self._logged = (time.monotonic(), -1)
 
     def __call__(self, done: int, total: int) -> None:
         """Note how far the stage is."""
@@ -55,12 +54,14 @@ class StageProgress:
         return 100.0 * min(self.done, self.total) / self.total if self.total else 0.0
 
     def _follow(self) -> None:
-        pushed = 0.0
+        pushed, said, logged = 0.0, -1, time.monotonic()
         while not self._stopping.wait(UPDATE_SECONDS):
             if self.percent != pushed:
                 pushed = self.percent
                 self._push(pushed)
-            self._log()
+            if self.done != said and time.monotonic() - logged >= LOG_SECONDS:
+                said, logged = self.done, time.monotonic()
+                self._logger.info("%s: %d of %d", self.stage, said, self.total)
 
     def _push(self, percent: float) -> None:
         if self._artifact is not None:
@@ -69,9 +70,3 @@ class StageProgress:
             except Exception as error:  # a bar that cannot be drawn is no reason to lose the stage's work
                 self._logger.warning("progress could not be shown in Prefect: %s", error)
                 self._artifact = None
-
-    def _log(self) -> None:
-        last, shown = self._logged
-        if self.done != shown and time.monotonic() - last >= LOG_SECONDS:
-            self._logged = (time.monotonic(), self.done)
-            self._logger.info("%s: %d of %d", self.stage, self.done, self.total)

@@ -15,21 +15,22 @@ from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 from prefect.states import Crashed
 
+from flows.events import tell
 from flows.limits import limits_of, occupied
 from flows.progress import StageProgress
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import AGAIN, AlreadyRunning, DataError
 from fusesearch.core.overrides import flatten
-from fusesearch.core.storage import read_json, read_text, write_json
+from fusesearch.core.storage import read_csv, read_json, read_text, write_json
 from fusesearch.evaluation.names import check_names
 from tasks.code import write_code
 from tasks.running.deps import check_files
 from tasks.running.node import Job, Node, read_node
-from tasks.running.record import digests, reproduction_record, stage_record, write_record
+from tasks.running.record import digests, records, reproduction_record, stage_record, write_record
 from tasks.running.resume import alone, finished, is_of, progress_dir
 from tasks.stages import STAGES, TRAINED, stage_named
 from tasks.tracking import Live, track, tracking_uri
-from tasks.tracking.store import is_server, make_client, translated_errors, without_passwords
+from tasks.tracking.store import is_server, without_passwords
 
 
 @contextmanager
@@ -53,6 +54,7 @@ def running(node: Node) -> Iterator[Job]:
         if reproduction:
             write_record(reproduction)
         unfinished = stage_record(stage.name, params, values, digests(node.inputs(params)), node=node.id, parent=reproduction)
+        unfinished.tags["prefect.flow_run"] = flow_run.id or ""
         with Live(unfinished) if stage.name in TRAINED else nullcontext() as live, StageProgress(node.name) as progress:
             job = Job(node, params, node.places, scratch, progress)
             if live:
@@ -62,8 +64,11 @@ def running(node: Node) -> Iterator[Job]:
         write_json(job.output("metrics"), job.metrics)
         _COMPLETE.add(node.name)
         done = unfinished.complete(_outputs(node), job.metrics)
+        earlier = [row.outputs for row in records()]
         write_record(done)
-        show(job, track(done) if node.id or stage.name in RECORDS else "")
+        run_id = track(done) if node.id or stage.name in RECORDS else ""
+        show(job, run_id, done.outputs)
+        tell(job, done, run_id, earlier)
     finished(node.name)
 
 
@@ -77,6 +82,8 @@ def is_complete(name: str) -> bool:
 
 
 _COMPLETE: set[str] = set()
+CURVE = ("step", "loss", "reward", "f1", "efficiency", "calls_per_turn")
+"""Columns of a curve that Prefect shows, at most 50 rows; MLflow draws all of it."""
 
 
 def _check_inputs(node: Node, scratch: Path) -> None:
@@ -125,8 +132,8 @@ def _mark_crashed(flow_run: str) -> None:
             client.set_flow_run_state(left.id, Crashed(message="its process was killed; a later run went on"), force=True)
 
 
-def show(job: Job, run_id: str) -> None:
-    """Create the artifacts of a finished job, whose run in MLflow is ``run_id``, or "". A failure is only a warning."""
+def show(job: Job, run_id: str, outputs: Mapping[str, str]) -> None:
+    """Create the artifacts of a finished job, with its run in MLflow ("" if none) and digests. A failure is only a warning."""
     stage, key = job.stage, job.stage.name.replace("_", "-")
     try:
         figures = flatten(job.metrics).items()
@@ -134,7 +141,8 @@ def show(job: Job, run_id: str) -> None:
         link = "MLflow gets its run with the next training stage, or with the report; `python -m flows track` records it now."
         if run_id:
             link = f"[The run in MLflow]({run_page(run_id)})"
-        page = "\n".join([link, "", "| figure | value |", "|---|---|", *rows])
+        made = [f"| {path} | {of} |" for path, of in outputs.items()]
+        page = "\n".join([link, "", "| figure | value |", "|---|---|", *rows, "", "| output | digest |", "|---|---|", *made])
         create_markdown_artifact(page, key=f"{key}-metrics", description=f"Figures of {job.node.name}")
         for name in stage.shows:
             _show_output(job.output(name), f"{key}-{name.replace('_', '-')}", f"{name} of {job.node.name}")
@@ -149,20 +157,21 @@ def _show_output(path: Path, key: str, description: str) -> None:
     elif path.suffix == ".json":
         for name, rows in _tables(read_json(path)).items():
             create_table_artifact(table=rows, key=f"{key}-{name}".rstrip("-"), description=f"{description} {name}".rstrip())
+    elif path.name == "curve.csv":
+        points = [{name: point[name] for name in CURVE if name in point} for point in read_csv(path)]
+        create_table_artifact(table=points[:: -(-len(points) // 50)], key=key, description=description)
     elif path.suffix != ".csv":
         create_link_artifact(path.resolve().as_uri(), key=key, link_text=description)
 
 
 def _tables(value: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """The tables in a JSON file: counts by rule form one table, and so does each mapping or list of rows inside it."""
-    if all(isinstance(count, int) for count in value.values()):
-        return {"": [{"rule": rule, "count": count} for rule, count in value.items()]}
     found: dict[str, list[dict[str, Any]]] = {}
-    for name, rows in value.items():
-        if isinstance(rows, Mapping) and all(isinstance(row, Mapping) for row in rows.values()):
-            found[name] = [{name: key, **row} for key, row in rows.items()]
-        elif isinstance(rows, Mapping):
-            found[name] = [{"rule": rule, "count": count} for rule, count in rows.items()]
+    for name, rows in ({"": value} if all(isinstance(count, int) for count in value.values()) else value).items():
+        if isinstance(rows, Mapping):
+            found[name] = [
+                {name: key, **row} if isinstance(row, Mapping) else {"rule": key, "count": row} for key, row in rows.items()
+            ]
         elif isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows):
             found[name] = rows
     return {name: rows for name, rows in found.items() if rows}
@@ -171,7 +180,4 @@ def _tables(value: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
 def run_page(run_id: str) -> str:
     """The address of a run in MLflow's UI, without a password."""
     uri = tracking_uri()
-    base = without_passwords(uri) if is_server(uri) else "http://127.0.0.1:5000"
-    with translated_errors(uri):
-        experiment = make_client(uri).get_run(run_id).info.experiment_id
-    return f"{base.rstrip('/')}/#/experiments/{experiment}/runs/{run_id}"
+    return f"{without_passwords(uri).rstrip('/') if is_server(uri) else 'http://127.0.0.1:5000'}/#/runs/{run_id}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -42,6 +43,9 @@ def mine(job: Job) -> dict[str, Any]:
     write_json(job.output("table"), mined.table)
     write_instances(job.output("pairs"), counted(mined.instances))
     publish(repos, job.output("repos"))
+    if skipped := mined.table["skipped"]:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in [*skipped.items()][:5])
+        print(f"warning: {len(skipped)} repositories or packages gave nothing: {reasons}", file=sys.stderr)
     return {**figures, "repositories": len(repositories), **_table_figures(mined.table), **mined.figures}
 
 

@@ -197,7 +197,7 @@ _ROWS = (
         params=("sft", "model", "agent", "tools", "seed"),
         retried=True,
         gpu=True,
-        shows=("checkpoint",),
+        shows=("checkpoint", "curve"),
         shared=("checkpoint",),
     ),
     Stage(
@@ -212,7 +212,7 @@ _ROWS = (
         localizers=_ranking,
         retried=True,
         gpu=True,
-        shows=("checkpoint",),
+        shows=("checkpoint", "curve"),
         shared=("checkpoint",),
     ),
     Stage(
@@ -240,12 +240,11 @@ _ROWS = (
         name="report",
         description="tables beside the paper's with intervals, plots",
         run="tasks.report:make_pages",
-        inputs=("evaluate.scores", "evaluate.cells", "experiments/reference/fusesearch_table2_stages.csv"),
+        inputs=("evaluate.scores", "experiments/reference/fusesearch_table2_stages.csv"),
         outputs={
             "markdown": "artifacts/report/report.md",
             "html": "artifacts/report/report.html",
             "plots": "artifacts/report/plots",
-            "table": "artifacts/report/table2.csv",
             "calls_by_turn": "artifacts/report/calls_by_turn.csv",
         },
         params=tuple(Params.model_fields),  # it shows their digest

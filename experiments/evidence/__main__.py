@@ -1,4 +1,4 @@
-"""``python -m experiments.evidence measure|page``: the table from local files, and its page."""
+"""``python -m experiments.evidence pro|polybench|board|page``: issues of boards, boards of answers, and the page over them."""
 
 from __future__ import annotations
 
@@ -7,46 +7,68 @@ from typing import Annotated
 
 import typer
 
-from experiments.evidence.page import results_page, texts_of
+from experiments.evidence.page import made
 from fusesearch.cli.app import command_group
-from fusesearch.core.storage import read_json, write_json, write_jsonl, write_text
+from fusesearch.core.storage import write_jsonl, write_text
 
 HERE = Path(__file__).parent
 app = command_group("Localizers without a model beside released answers, on real issues.")
 
 
-@app.command("measure")
-def measure(
-    instances: Annotated[list[Path], typer.Option(help="Issues with their patches; may be repeated.", metavar="FILE")],
-    repos: Annotated[Path, typer.Option(help="Folder of clones with full history, `owner__name.git`.", metavar="DIR")],
-    model: Annotated[
-        Path | None, typer.Option(help="Model file of the ranker. Default: the one that ships.", metavar="FILE")
-    ] = None,
-    free: Annotated[
-        list[str] | None, typer.Option(help="A localizer without a model to run. Default: bm25 and lexical.", metavar="NAME")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of what is kept between runs.", metavar="DIR")] = Path("artifacts/evidence"),
-    page: Annotated[Path, typer.Option(help="Folder for RESULTS.md and results.json.", metavar="DIR")] = HERE,
+@app.command("polybench")
+def polybench(
+    benchmark: Annotated[Path, typer.Argument(help="Clone of amazon-science/SWE-PolyBench.", metavar="BENCHMARK")],
+    repos: Annotated[Path, typer.Argument(help="Clones with full history, `OWNER__NAME.git`.", metavar="REPOS")],
+    to: Annotated[Path, typer.Option(help="Folder for instances.jsonl, and a file of patches per agent.", metavar="DIR")],
 ) -> None:
-    """Score localizers without a model on real issues that the ranker's model never saw, and write the page.
+    """Make the issues of SWE-PolyBench Verified whose fix the clones have, and the agents' published patches of them."""
+    from experiments.evidence.polybench import patches, polybench_rows
 
-    Goes on where it was stopped. Figures that this command does not measure stay as they are in `results.json`.
-    """
-    from experiments.evidence.run import evidence
-    from fusesearch.localizers.ranker.trees import WEIGHTS
+    rows = [*polybench_rows(benchmark, repos)]
+    names = {row["instance_id"] for row in rows}
+    write_jsonl(to / "instances.jsonl", rows)
+    for agent, found in patches(benchmark).items():
+        kept = [{"instance_id": name, "model_patch": patch} for name, patch in found.items() if name in names]
+        write_jsonl(to / f"{agent}.jsonl", kept)
+    print(f"{len(rows)} issues of {len({row['repo'] for row in rows})} repositories")
 
-    found = evidence(instances, repos, model or WEIGHTS, free or ["bm25", "lexical"], out)
-    write_jsonl(page / "unseen.jsonl", found.pop("instances"))
-    write_json(page / "results.json", read_json(HERE / "results.json") | {"unseen": found})
-    write_page(page)
+
+@app.command("board")
+def board(
+    instances: Annotated[Path, typer.Argument(help="Issues with their patches.", metavar="INSTANCES")],
+    repos: Annotated[Path, typer.Argument(help="Their clones, `OWNER__NAME.git`.", metavar="REPOS")],
+    to: Annotated[Path, typer.Option(help="File of the board.", metavar="FILE")],
+    predictions: Annotated[list[Path] | None, typer.Option(help="Answers or patches, SYSTEM.jsonl.", metavar="FILE")] = None,
+    results: Annotated[list[Path] | None, typer.Option(help="A folder of `fusesearch evaluate`.", metavar="DIR")] = None,
+) -> None:
+    """Join truth and answers into a board: names of files and functions alone, no text and no patch."""
+    from experiments.evidence.board import board_lines
+
+    lines = board_lines(instances, repos, {path.stem: path for path in predictions or []}, results or [])
+    write_jsonl(to, lines)
+    print(f"{len(lines)} issues")
+
+
+@app.command("pro")
+def pro(
+    audit: Annotated[Path, typer.Argument(help="Clone of kimjune01/swebench-pro-audit.", metavar="AUDIT")],
+    benchmark: Annotated[Path, typer.Argument(help="Clone of scaleapi/SWE-bench_Pro-os.", metavar="BENCHMARK")],
+    to: Annotated[Path, typer.Option(help="File of instances for `fusesearch evaluate`.", metavar="FILE")],
+    whole: Annotated[bool, typer.Option("--whole", help="With the sections REQUIREMENTS and INTERFACE.")] = False,
+) -> None:
+    """Make the instances of SWE-bench Pro from its two public repositories."""
+    from experiments.evidence.pro import pro_rows
+
+    rows = [*pro_rows(audit, benchmark, whole)]
+    write_jsonl(to, rows)
+    print(f"{len(rows)} issues of {len({row['repo'] for row in rows})} repositories")
 
 
 @app.command("page")
-def write_page(
-    page: Annotated[Path, typer.Option(help="Folder of RESULTS.md and results.json.", metavar="DIR")] = HERE,
-) -> None:
-    """Write the page again, from `results.json` and `text.md`."""
-    write_text(page / "RESULTS.md", results_page(read_json(page / "results.json"), texts_of(HERE)))
+def write_page(page: Annotated[Path, typer.Option(help="Folder of the page and its chart.", metavar="DIR")] = HERE) -> None:
+    """Write the page and its chart again, from what is committed beside it."""
+    for name, text in made(HERE).items():
+        write_text(page / name, text)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fusesearch.code.reader import language_of
 from fusesearch.core.errors import DataError, RepositoryError
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.core.storage import Journal
@@ -66,10 +65,3 @@ def _truth(row: Instance, journal: Journal, repositories: Repositories) -> Truth
 def in_order(rows: Iterable[Instance]) -> Iterator[Instance]:
     """Instances repository by repository, so that neighbours share most files."""
     yield from sorted(rows, key=lambda row: (row.repo, len(row.instance_id), row.instance_id))
-
-
-def language(row: Instance) -> str:
-    """The language of the first file that an instance with a truth modifies."""
-    assert row.truth is not None  # noqa: S101
-    path = row.truth.files[0]
-    return language_of(path) or "other"

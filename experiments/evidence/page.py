@@ -1,117 +1,142 @@
-"""The page: text from ``text.md``, and tables made from the figures."""
+"""The page over all boards and its chart, made of the committed figures, the committed answers and ``text.md``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.evidence.systems import READINGS
-from fusesearch.core.storage import read_text
-from fusesearch.evaluation.calibration import SURE
+from experiments.evidence.chart import Point, quality_cost
+from fusesearch.core.schema import Score
+from fusesearch.core.storage import read_json, read_text
+from fusesearch.evaluation.predictions import score_board
+from fusesearch.evaluation.statistics import measure
+from fusesearch.reporting.board import COLUMNS, COMPARED, board_table
 from fusesearch.reporting.page import Page, Section
-from fusesearch.reporting.table import ABSENT, MINUS, Row, Table
+from fusesearch.reporting.table import ABSENT, Row, Table
 
-HEADINGS = {f"{level}_recall@{k}": f"{level} R@{k}" for level in ("file", "function") for k in (1, 5)}
-UNSEEN = "Repositories that nobody looked at"
-FINISHED_FIRST = tuple(
-    f"SWE-bench {name}{part}"
-    for name in ("Verified", "Lite")
-    for part in ("", ", by repository", ", confidence", ", together with models")
-)
-FINISHED = (
-    "Loc-Bench", "Other languages: Multi-SWE-bench", "With the lexicon", "Confidence on real issues",
-    "Public histories, before and after", "The same issue in other words", "How the rule of fusion was chosen",
-    "What it was trained on", "What the features are worth", "Fifteen misses, read",
+SYSTEMS = (
+    "ranker", "bm25", "CoSIL, 32B", "LocAgent, 32B", "CodeScout-1.7B", "CodeScout-4B", "CodeScout-14B",
+    "Rovo Dev", "Prometheus, GPT-5", "Kodah, GPT-5-mini", "iSWE, GPT-5.4", "iSWE, Opus 4.5",
 )  # fmt: skip
-"""Sections whose tables are in ``text.md``: their programs are in git, at the tag before-say-no or before."""
+FREE = ("ranker", "bm25")
+"""Systems that ask no model."""
+PUBLISHED = "published"
+POLYBENCH = "SWE-PolyBench Verified"
+PRO = "SWE-bench Pro"
+PRO_FIGURES = {"file_f1": "file F1", "function_f1": "function F1", "first_file": "first file", "first_function": "first function"}
+LANGUAGES = {"java": "Java", "py": "Python", "js": "JavaScript", "ts": "TypeScript", "svelte": "Svelte"}
+
+Rows = Sequence[Mapping[str, Any]]
+Scores = Mapping[str, Sequence[Score]]
 
 
-def results_page(results: Mapping[str, Any], texts: Mapping[str, Sequence[str]]) -> str:
-    """The page in Markdown; ``texts`` has the paragraphs of each section by its title."""
-    filled: list[Section] = []
-
-    def add(title: str, *tables: Table | None) -> None:
-        shown = [table for table in tables if table is not None and table.rows]
-        if shown or title in texts:
-            filled.append(Section(title, list(texts.get(title, ())), shown))
-
-    add("What this is")
-    for title in FINISHED_FIRST:
-        add(title)
-    add(UNSEEN)
-    for name, found in results["unseen"]["sets"].items():
-        add(f"{UNSEEN}: {name}", _systems(found), _differences(found["differences"]))
-        add(f"{UNSEEN}: {name}, by language and repository", _records(found["languages"]), _records(found["repositories"]))
-        add(f"{UNSEEN}: {name}, confidence", *_calibration(found["calibration"]))
-    for title in FINISHED:
-        add(title)
-    add("What could not be had", _left_out(results["unseen"]["left_out"]))
-    add("How it was measured")
-    return Page("Evidence: localizers without a model on real issues", filled).render("md")
+def made(folder: Path) -> dict[str, str]:
+    """The page and the chart of ``folder`` by the names of their files."""
+    scores = ordered(score_board(folder / "polybench.jsonl"))
+    pro = read_json(folder / "pro.json")["rows"]
+    costs = _csv(folder / "costs.csv")
+    rows = [*_csv(folder / "figures.csv"), *pro_figures(pro), *polybench_figures(scores)]
+    tables = {
+        "The boards": [matrix(rows)],
+        POLYBENCH: [board_table(scores, "The same issues for all; answers as files and functions of code"), *by_language(scores)],
+        PRO: pro_tables(pro),
+        "What it costs": [cost_table(costs)],
+    }
+    texts = texts_of(folder)
+    sections = [Section(title, paragraphs, tables.get(title, [])) for title, paragraphs in texts.items()]
+    return {
+        "RESULTS.md": Page("Evidence: localizers on real issues", sections).render("md"),
+        "quality_cost.svg": chart(scores, costs),
+    }
 
 
-def _systems(found: Mapping[str, Any]) -> Table:
-    first = found["table"][0]
-    caption = (
-        f"{first['instances']} instances, {first['function_recall@1']['n']} of which modify a function; "
-        f"F1 on the {first['f1 first of each']['n']} of the protocol fusesearch"
-    )
-    header = ["system", *HEADINGS.values(), *(f"F1, {reading}" for reading in READINGS), "seconds"]
-    keys = [*HEADINGS, *(f"f1 {reading}" for reading in READINGS)]
-    rows = [
-        Row(
-            [
-                row["system"],
-                *(interval_cell(row[key]) for key in keys),
-                f"{row['seconds']['median']:.2f}" if row["seconds"] else ABSENT,
-            ]
-        )
-        for row in found["table"]
-    ]
-    return Table(caption, header, rows)
+def matrix(rows: Rows) -> Table:
+    """Boards and figures as rows, systems as columns; a star marks what others published by their own program."""
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for row in rows:
+        if row["system"] in SYSTEMS:
+            star = "*" if row["how"] == PUBLISHED else ""
+            cells.setdefault((row["board"], row["figure"]), {})[row["system"]] = interval(row) + star
+    body = [Row([board, name, *(found.get(system, ABSENT) for system in SYSTEMS)]) for (board, name), found in cells.items()]
+    return Table("In percent, 95% intervals", ["board", "figure", *SYSTEMS], body)
 
 
-def _differences(rows: Sequence[Mapping[str, Any]]) -> Table:
-    found = {(row["first"], row["second"], row["metric"]): row for row in rows}
-    pairs = dict.fromkeys((row["first"], row["second"]) for row in rows)
-    metrics = {**HEADINGS, "f1": "F1"}
-    table_rows = [
-        Row([f"{first} {MINUS} {second}", *(difference_cell(found.get((first, second, metric))) for metric in metrics)])
-        for first, second in pairs
-    ]
-    return Table("Paired differences in points, p after Holm's correction", ["difference", *metrics.values()], table_rows)
+def ordered(scores: Scores) -> Scores:
+    """The systems in the order of the page."""
+    return {name: scores[name] for name in SYSTEMS if name in scores}
 
 
-def _records(rows: Sequence[Mapping[str, Any]]) -> Table:
-    cells = [
-        [percent(value) if isinstance(value, float) else ABSENT if value is None else str(value) for value in row.values()]
+def polybench_figures(scores: Scores) -> list[dict[str, Any]]:
+    """The matrix' rows of a board: means over each system's instances."""
+    found = [(column, name, measure({0: own}, COLUMNS[column])) for column in COLUMNS for name, own in scores.items()]
+    return [
+        {"board": f"{POLYBENCH}, our rule", "figure": column, "system": name, "how": "here"}
+        | {"mean": 100 * one.estimate, "low": _percent(one.low), "high": _percent(one.high)}
+        for column, name, one in found
+        if one is not None
+    ]  # fmt: skip
+
+
+def by_language(scores: Scores) -> list[Table]:
+    """File F1 by the language of the first file of the truth, for the systems that answered every language."""
+    most = max(map(len, scores.values()))
+    shown = {name: own for name, own in scores.items() if len(own) >= most - 1}
+    groups: dict[str, dict[str, list[Score]]] = {}
+    for name, own in shown.items():
+        for score in own:
+            suffix = score.true_files[0].rpartition(".")[2]
+            groups.setdefault(LANGUAGES.get(suffix, suffix), {}).setdefault(name, []).append(score)
+    rows = []
+    for group, found in sorted(groups.items()):
+        figures = [measure({0: found.get(name, [])}, COLUMNS[COMPARED]) for name in shown]
+        cells = [ABSENT if one is None else interval(_as_row(one)) for one in figures]
+        rows.append(Row([group, str(max(map(len, found.values()))), *cells]))
+    return [Table(f"{COMPARED} by language", ["language", "issues", *shown], rows)]
+
+
+def pro_figures(rows: Rows) -> list[dict[str, Any]]:
+    """The matrix' rows of Pro: the problem alone, over the half that no rule was chosen on."""
+    return [
+        {**row, "board": f"{PRO}, half not looked at", "figure": PRO_FIGURES[row["metric"]], "how": "here"}
         for row in rows
+        if row["half"] == "odd" and row["group"] == "all" and row["text"] == "PROBLEM" and row["metric"] in PRO_FIGURES
     ]
-    return Table("Right first answers, in percent", [name.replace("_recall", " R") for name in rows[0]], [*map(Row, cells)])
 
 
-def _calibration(found: Mapping[str, Any]) -> list[Table]:
-    rows = [
-        Row([f"{row['from']:.1f} to {row['to']:.1f}", str(row["issues"]), percent(row["stated"]), percent(row["right"])])
-        for row in found["bins"]
+def pro_tables(rows: Rows) -> list[Table]:
+    """Systems and lengths by half and by text, and ``ranker`` by language."""
+    every = [row for row in rows if row["group"] == "all" and row["metric"] in ("file_f1", "function_f1")]
+    columns = [(half, metric) for half in ("even", "odd") for metric in ("file_f1", "function_f1")]
+    header = [f"{half}: {PRO_FIGURES[metric]}" for half, metric in columns]
+    lengths = _crossed(every, ("text", "system"), columns, lambda row: (row["half"], row["metric"]))
+    own = [row for row in rows if row["group"] == "language" and row["system"] == "ranker" and row["half"] != "both"]
+    languages = _crossed(own, ("text", "value"), columns, lambda row: (row["half"], row["metric"]))
+    return [
+        Table("Systems and lengths; rules were chosen on the even half", ["text", "system", *header], lengths),
+        Table("`ranker` by language", ["text", "language", *header], languages),
     ]
-    sure = ABSENT if found["sure_right"] is None else percent(found["sure_right"])
-    caption = (
-        f"Confidence in the first file, in percent. From {SURE} on: {percent(found['sure'])}% of the issues, "
-        f"{sure}% of them right. "
-        f"Expected calibration error: {percent(found['expected_error'])} points"
+
+
+def cost_table(costs: Rows) -> Table:
+    """What an issue costs, median over its issues."""
+    names = ["system", "issues", "seconds", "tokens", "requests", "what is counted"]
+    return Table(
+        "An issue of SWE-PolyBench Verified, median", names, [Row([row[name] or ABSENT for name in names]) for row in costs]
     )
-    if perfect := found.get("perfect"):  # not in results of before 2026-11-27
-        caption += (
-            f"; perfect confidences would show {percent(perfect['mean'])} on average, "
-            f"and {percent(perfect['high'])} or more in one draw of twenty"
-        )
-    return [Table(caption, ["confidence", "issues", "stated, mean", "right"], rows)]
 
 
-def _left_out(reasons: Mapping[str, str]) -> Table:
-    return Table("Left out", ["instance", "why"], [Row([name, reason]) for name, reason in sorted(reasons.items())])
+def chart(scores: Scores, costs: Rows) -> str:
+    """File F1 on SWE-PolyBench against seconds."""
+    points = []
+    for row in costs:
+        found = measure({0: scores[row["system"]]}, COLUMNS[COMPARED]) if row["system"] in scores else None
+        if found is not None and found.low is not None and found.high is not None:
+            note = f"{row['tokens']} tokens" if row["tokens"] else row["note"]
+            ends = 100 * found.estimate, 100 * found.low, min(100 * found.high, 100.0)
+            points.append(Point(row["system"], float(row["seconds"].replace(",", "")), *ends, note, row["system"] not in FREE))
+    return quality_cost(points, "SWE-PolyBench Verified: right files against time", "file F1, % (95%)")
 
 
 def texts_of(folder: Path) -> dict[str, list[str]]:
@@ -120,27 +145,39 @@ def texts_of(folder: Path) -> dict[str, list[str]]:
     for part in read_text(folder / "text.md").split("## ")[1:]:
         title, _, body = part.partition("\n")
         found[title.strip()] = [
-            paragraph if paragraph[0] in "-|`" else " ".join(paragraph.split("\n")) for paragraph in body.strip().split("\n\n")
+            paragraph if paragraph[0] in "-|`!" else " ".join(paragraph.split("\n")) for paragraph in body.strip().split("\n\n")
         ]
     return found
 
 
-def difference_cell(row: Mapping[str, Any] | None) -> str:
-    """``+1.2 [-0.3, +2.7] p=0.120``, in points; a dash for a difference without an interval."""
-    if row is None or row["low"] is None:
-        return ABSENT
-    p = "" if row["p_holm"] is None else f" p={row['p_holm']:.3f}" if row["p_holm"] >= 0.001 else " p<0.001"
-    return f"{100 * row['estimate']:+.1f} [{100 * row['low']:+.1f}, {100 * row['high']:+.1f}]{p}"
+def interval(row: Mapping[str, Any]) -> str:
+    """``51.2 [48.0, 54.4]``, of figures in percent."""
+    mean, low, high = (None if row[key] in (None, "") else float(row[key]) for key in ("mean", "low", "high"))
+    return f"{mean:.1f}" if low is None or high is None else f"{mean:.1f} [{low:.1f}, {high:.1f}]"
 
 
-def interval_cell(found: Mapping[str, Any] | None) -> str:
-    """``51.2 [48.0, 54.4]``, in percent; a dash for ``None``."""
-    if found is None:
-        return ABSENT
-    text = percent(found["estimate"])
-    return text if found["low"] is None else f"{text} [{percent(found['low'])}, {percent(found['high'])}]"
+def _crossed(rows: Rows, keys: tuple[str, ...], columns: Sequence[Any], column: Any) -> list[Row]:
+    found: dict[tuple[str, ...], dict[Any, str]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[key] for key in keys), {})[column(row)] = interval(row)
+    return [
+        Row([*key, *(cells.get(name, ABSENT) for name in columns)])
+        for key, cells in found.items()
+        if any(map(cells.get, columns))
+    ]
 
 
-def percent(value: float) -> str:
-    """``51.2``, of a share."""
-    return f"{100 * value:.1f}"
+def _as_row(found: Any) -> dict[str, Any]:
+    return {"mean": 100 * found.estimate, "low": _percent(found.low), "high": _percent(found.high)}
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else 100 * value
+
+
+def _csv(path: Path) -> list[dict[str, str]]:
+    return [*csv.DictReader(_lines(path))]
+
+
+def _lines(path: Path) -> Iterable[str]:
+    return read_text(path).splitlines()

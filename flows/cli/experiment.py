@@ -22,14 +22,31 @@ Seeds = Annotated[str | None, typer.Option(help="Run only these seeds, such as 0
 
 @app.command("list")
 def list_experiments() -> None:
-    """List the experiments with their titles.
+    """List the experiments: what they take from nothing, and what came out, with the revision of the committed results.
 
     ```
     python -m flows experiment list
     ```
     """
-    for experiment in _chosen([ALL]):
-        typer.echo(f"{experiment.name:<16} {experiment.title}{' (finished)' if experiment.finished else ''}")
+    from fusesearch.core.config import load_params
+    from fusesearch.core.errors import ArtifactError
+    from fusesearch.core.text import duration
+    from fusesearch.reporting.experiment.results import read_results
+    from tasks.experiments.plan import nodes_of, plan
+    from tasks.running.forecast import took
+
+    row = "{:<16} {:>4} {:>5} {:>5} {:>13}  {:<30} {:<9} {}".format
+    typer.echo(row("name", "arms", "seeds", "nodes", "take about", "came out", "revision", "title"))
+    params, seconds = load_params(), took()
+    for one in _chosen([ALL]):
+        nodes = [] if one.finished else nodes_of(plan(one, params))
+        takes = ["-", "finished"] if one.finished else [len(nodes), duration(sum(seconds[node.stage] for node in nodes))]
+        try:
+            results = read_results(one.folder)
+            came_out = [results.word, results.revision[:7]]
+        except ArtifactError:
+            came_out = ["nothing yet", ""]
+        typer.echo(row(one.name, len(one.arms), len(one.seeds), *takes, *came_out, one.title))
 
 
 @app.command()
@@ -50,8 +67,8 @@ def run(
     ```
     """
     from fusesearch.core.text import duration
-    from tasks.experiments.results import write_overview
     from tasks.experiments.schedule import experiments_lock, pending_tasks
+    from tasks.running.forecast import took
 
     experiments, numbers = [row for row in _chosen(names) if not (row.finished and ALL in names)], _numbers(seeds)
     with nullcontext() if dry_run else experiments_lock():
@@ -59,11 +76,16 @@ def run(
         if not pending:
             typer.echo(f"nothing to do: all {total} runs exist, and nothing they depend on has changed")
         else:
-            typer.echo(f"{len(pending)} of {total} to run")
+            seconds = {task.name: took().get(task.stage, 0) for task in pending}
+            typer.echo(f"{len(pending)} of {total} to run, about {duration(sum(seconds.values()))}")
         for task in pending:
             own = " (main pipeline)" if task.target == task.name else ""
             more = f" and {len(task.users) - 2} more" if task.users[2:] else ""
-            typer.echo(f"  {task.name}{own}: {'; '.join(task.users[:2])}{more}")
+            typer.echo(f"  {task.name}{own}, {duration(seconds[task.name])}: {'; '.join(task.users[:2])}{more}")
+        users = [user for task in pending if task.target for user in task.users]
+        for arm, user in {user.rpartition(", seed ")[0]: user for user in users}.items():
+            alone = sum(seconds[task.name] for task in pending if user in task.users)
+            typer.echo(f"  {arm}: {duration(alone)} a seed if it ran alone")
         if dry_run:
             return
         if pending:
@@ -72,6 +94,8 @@ def run(
             started = time.monotonic()
             run_experiments([experiment.name for experiment in experiments], numbers)
             typer.echo(f"done in {duration(time.monotonic() - started)}")
+        from tasks.experiments.results import write_overview  # takes a second: it imports what draws
+
         write_overview()
 
 

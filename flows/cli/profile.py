@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from types import MappingProxyType
+from typing import Annotated, Any
 
 import typer
 
@@ -60,19 +62,20 @@ def use(name: Name) -> None:
     typer.echo(f"params.yaml is now {name}; `fusesearch doctor --profile {name}` says what it needs")
 
 
-def switch(name: str, root: Path) -> None:
+def switch(name: str, root: Path, over: str = BASE, changes: Mapping[str, Any] = MappingProxyType({})) -> None:
     """Write profile ``name`` to ``params.yaml`` and its base model and localizers to ``dvc.yaml``.
 
-    Keeps a copy of nano's params, so that they can be restored exactly.
+    What the profile does not say is that of ``over``; ``changes`` go over both, as in ``params.yaml``. Keeps a copy
+    of nano's params, so that they can be restored exactly.
     """
     import yaml
 
-    from fusesearch.core.config import parse_params
+    from fusesearch.core.config import overlay, parse_params
     from fusesearch.core.storage import write_text
     from fusesearch.evaluation.names import check_names
     from tasks.running.deps import DVC_YAML, render
 
-    data = merged(name, root)
+    data = overlay(merged(name, root, over), dict(changes))
     check_names(parse_params(data, source=name), name)
     nano = nano_file(root).read_text(encoding="utf-8")
     if name == BASE:
@@ -80,7 +83,7 @@ def switch(name: str, root: Path) -> None:
     else:
         # JSON has no shared objects, which YAML would write as anchors, and no dates, which DVC cannot read
         plain = json.loads(json.dumps(data, default=str))
-        text = f"# Profile {name}: experiments/profiles/{name}.yaml over nano. Back with `python -m flows profile use nano`.\n"
+        text = f"# Profile {name}: experiments/profiles/{name}.yaml over {over}. Back with `python -m flows profile use nano`.\n"
         text += yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
     write_text(root / NANO_COPY, nano)
     write_text(root / PARAMS, text)

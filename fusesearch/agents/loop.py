@@ -18,7 +18,7 @@ from fusesearch.agents.forms import read_calls
 from fusesearch.agents.lockstep import Lockstep
 from fusesearch.agents.models.base import Completion, Message, Model, Sampling
 from fusesearch.agents.parsing import parse_answer
-from fusesearch.agents.prompts import render_notice
+from fusesearch.agents.prompts import render_notice, render_reminder
 from fusesearch.agents.recording import Instructions, OnEvent, conclusion, new_trajectory, record
 from fusesearch.core.config import Agent
 from fusesearch.core.schema import Answer, Instance, Observation, StopReason, ToolCall, Trajectory, Turn
@@ -83,18 +83,25 @@ async def step(state: State, episode: Episode, aside: Sequence[Message] = ()) ->
     Raises :class:`InfrastructureError` if the endpoint, ripgrep or the snapshot fails.
     """
     agent, instructions = episode.agent, episode.instructions
-    messages = [*conversation(instructions.system, instructions.issue, state.turns), *aside]
+    forgot = bool(state.turns) and not state.turns[-1].calls  # only then does an episode go on after a message without a call
+    prompt = render_reminder(instructions.tools) if forgot else ""
+    asked = [Message(role="user", content=prompt)] if forgot else []
+    messages = [*conversation(instructions.system, instructions.issue, state.turns), *asked, *aside]
     completion = await episode.model.complete(messages, instructions.tools, episode.sampling)
     if completion.finish_reason == "context":
         return replace(state, stop="max_context")
     number = len(state.turns) + 1
     text, calls = read_reply(completion, number, instructions.tools, instructions.read)
-    turn = Turn(text=text, calls=calls, usage=completion.usage, tokens=completion.tokens, extra=completion.extra)
+    usage, tokens, extra = completion.usage, completion.tokens, completion.extra
+    turn = Turn(text=text, prompt=prompt, calls=calls, usage=usage, tokens=tokens, extra=extra)
     state = replace(state, changes=completion.changes)
     turns = (*state.turns, turn)
     episode.emit("turn", number=number, turn=turn)
     if not turn.calls:
         stop, answer = conclusion(instructions.read(turn.text), completion)
+        reminds = agent.reminder and instructions.tools and number < agent.max_turns
+        if stop == "no_answer" and reminds and not any(turn.prompt for turn in turns):
+            return replace(state, turns=turns)
         return replace(state, turns=turns, stop=stop, answer=answer)
     if turn.usage.prompt_tokens + turn.usage.completion_tokens >= agent.max_context_tokens:
         turn.observations = [_refused(call, NOT_RUN_CONTEXT) for call in turn.calls]

@@ -17,23 +17,10 @@ from fusesearch.cli.output import complain, fault_of_stdout, standard_streams, u
 from fusesearch.cli.screen import screen
 from fusesearch.core.errors import FusesearchError, OptionError, one_line
 
-COMMANDS = {
-    "localize": ("Every day", "localize:localize"),
-    "context": ("Every day", "context:context"),
-    "ask": ("Every day", "ask:ask"),
-    "install": ("Every day", "install:install"),
-    "mcp": ("Every day", "mcp:mcp"),
-    "doctor": ("More", "doctor:doctor"),
-    "localizers": ("More", "localizers:localizers"),
-    "view": ("More", "view:view"),
-    "tool": ("More", "tool:tool"),
-    "truth": ("More", "truth:truth"),
-    "score": ("More", "score:score"),
-    "evaluate": ("More", "evaluate:evaluate"),
-    "compare": ("More", "compare:compare"),
-    "judge": ("More", "judge:judge"),
-}
-"""Each command's panel on the page of help, and where its function is."""
+COMMANDS = dict.fromkeys(("localize", "context", "ask", "install", "mcp"), "Every day") | dict.fromkeys(
+    ("doctor", "localizers", "view", "tool", "truth", "score", "evaluate", "compare", "judge"), "More"
+)
+"""Each command's panel on the page of help. Its module and its function are called as it is."""
 
 EPILOG = """
 **Exit codes:** 0 done · 1 failure, explained in one line on stderr · 2 wrong usage ·
@@ -160,8 +147,7 @@ def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
     made = command_group(inspect.getdoc(about), EPILOG)
     made.callback()(about)
     for name in names:
-        panel, place = COMMANDS[name]
-        made.command(name, rich_help_panel=panel)(resolve_name(f"fusesearch.cli.{place}"))
+        made.command(name, rich_help_panel=COMMANDS[name])(resolve_name(f"fusesearch.cli.{name}:{name}"))
     return made
 
 

@@ -17,9 +17,7 @@ from fusesearch.cli.output import Format, print_json, read_input
 def ask(
     question: Annotated[str, typer.Argument(help="Its text, or `-` for stdin.", metavar="QUESTION")],
     repo: Repo = Path(),
-    localizer: Annotated[
-        str | None, typer.Option(help="By default fusesearch; or closed-book, rag, ircot.", metavar="NAME")
-    ] = None,
+    localizer: Annotated[str | None, typer.Option(help="fusesearch, or closed-book, rag, ircot.", metavar="NAME")] = None,
     tools: Annotated[
         Literal["questions", "repoqa"],
         typer.Option(help="grep, glob and read_file in parallel, or RepoQA-Agent's five, one a turn.", show_default=False),

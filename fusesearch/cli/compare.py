@@ -11,37 +11,24 @@ import typer
 from fusesearch.cli.output import save_text
 
 if TYPE_CHECKING:
-    from fusesearch.evaluation.results import CellResult, Results
+    from fusesearch.evaluation.results import CellResult
 
 
 def compare(
     folders: Annotated[list[Path], typer.Argument(help="Folders that `evaluate` wrote.", metavar="DIR...")],
-    protocol: Annotated[
-        str,
-        typer.Option(
-            help="How to score: fusesearch, single_file, codescout, tooltrain, locagent or exact; "
-            "coreqa or swe-qa after `fusesearch judge`.",
-            metavar="NAME",
-        ),
-    ] = "fusesearch",
-    format_: Annotated[
-        Literal["terminal", "markdown", "html"], typer.Option("--format", help="Format of the tables.")
-    ] = "terminal",
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File to write to; with html by default DIR/compare-PROTOCOL.html.", metavar="PATH"),
-    ] = None,
-    against: Annotated[
-        str | None, typer.Option(help="Test every system against this one only, such as `lexical`.", metavar="SYSTEM")
-    ] = None,
+    protocol: Annotated[str, typer.Option(help="How to score; see below.", metavar="NAME")] = "fusesearch",
+    format_: Annotated[Literal["terminal", "markdown", "html"], typer.Option("--format", help="Of the tables.")] = "terminal",
+    out: Annotated[Path | None, typer.Option(help="By default stdout, or an .html in DIR.", metavar="PATH")] = None,
+    against: Annotated[str | None, typer.Option(help="Test each system against this one only.", metavar="SYSTEM")] = None,
     reference: Annotated[Path, typer.Option(help="Folder of the papers' tables.", metavar="DIR")] = Path("experiments/reference"),
 ) -> None:
     """Compare evaluated systems under one protocol.
 
     Prints for each benchmark: the systems with intervals and errored episodes, how they search and what that costs, and
     paired tests with Holm's correction. Adds the paper's rows if the paper has some for this protocol and the benchmark's
-    name contains `verified` or `locbench`. With html, also plots quality against tokens and time.
-    `fusesearch view` shows an episode of a cell.
+    name contains `verified` or `locbench`. Protocols are fusesearch, single_file, codescout, tooltrain, locagent, exact; coreqa
+    and swe-qa after `fusesearch judge`. With html, also plots quality against tokens and time. `fusesearch view` shows an episode
+    of a cell.
 
     ```
     fusesearch compare results --protocol tooltrain
@@ -61,11 +48,15 @@ def compare(
     cells, chosen = judged(results.cells, rubric) if rubric else (results.cells, protocol_named(protocol))
     comparisons = [compare_cells(rows, chosen, reference=reference, against=against) for rows in _by_benchmark(cells)]
     sections = [section for row in comparisons for section in sections_of(row, figures=format_ == "html")]
+    left = [
+        f"Left out, because it is not finished: {one}. Run `fusesearch evaluate` again to resume." for one in results.unfinished
+    ]
     if format_ == "terminal" and out is None:
-        return show([*sections, Section("", text=_unfinished(results))])
-    if unfinished := _unfinished(results):
-        sections.insert(0, Section("Left out", unfinished))
-    page = Page("Localizers compared", sections, footer=_footer(results.cells))
+        return show([*sections, Section("", text=left)])
+    revisions = dict.fromkeys(row.manifest.revision[:12] for row in results.cells)
+    searched = dict.fromkeys(str(row.folder.parent.parent) for row in results.cells)
+    footer = [("Results", ", ".join(searched)), ("Git revision", ", ".join(revisions))]
+    page = Page("Localizers compared", [*([Section("Left out", left)] if left else []), *sections], footer=footer)
     if format_ == "html":
         out = out or folders[0] / f"compare-{protocol}.html"
     text = page.render("html" if format_ == "html" else "md")
@@ -91,14 +82,3 @@ def print_quality(folder: Path) -> None:
 def _by_benchmark(cells: Sequence[CellResult]) -> list[list[CellResult]]:
     benchmarks = dict.fromkeys(row.cell.benchmark for row in cells)
     return [[row for row in cells if row.cell.benchmark == name] for name in benchmarks]
-
-
-def _unfinished(results: Results) -> list[str]:
-    said = "Left out, because it is not finished: {}. Run `fusesearch evaluate` again to resume."
-    return list(map(said.format, results.unfinished))
-
-
-def _footer(cells: Sequence[CellResult]) -> list[tuple[str, str]]:
-    revisions = dict.fromkeys(row.manifest.revision[:12] for row in cells)
-    folders = dict.fromkeys(str(row.folder.parent.parent) for row in cells)
-    return [("Results", ", ".join(folders)), ("Git revision", ", ".join(revisions))]

@@ -19,9 +19,7 @@ def context(
     ] = None,
     repo: Repo = Path(),
     issue: Annotated[str | None, typer.Option(help="The same as ISSUE.", metavar="ISSUE")] = None,
-    tokens: Annotated[
-        int, typer.Option(help="The most to print, in tokens of four bytes each.", min=100, max=100_000, metavar="N")
-    ] = 4000,
+    tokens: Annotated[int, typer.Option(help="Most tokens, of four bytes each.", min=100, max=100_000, metavar="N")] = 4000,
     impact: Annotated[bool, typer.Option("--impact", help="Of a name: callers of callers, and the tests to run.")] = False,
     format: AnswerFormat = Format.text,
     **filters: Any,

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 def doctor(
     profile: Annotated[str | None, typer.Option(help="Check what this profile needs instead.", metavar="NAME")] = None,
-    gpus: Annotated[
-        int | None, typer.Option(help="GPUs of a machine to plan for, instead of this one.", min=1, metavar="N")
-    ] = None,
+    gpus: Annotated[int | None, typer.Option(help="GPUs of another machine, to plan for.", min=1, metavar="N")] = None,
     gpu_memory: Annotated[float | None, typer.Option(help="Memory of each in GiB.", min=1, metavar="GIB")] = None,
     endpoint: Annotated[str | None, typer.Option(help="Try this endpoint (with its /v1) instead.", metavar="URL")] = None,
     model: Annotated[str | None, typer.Option(help="Its model. The key is read from OPENAI_API_KEY.", metavar="NAME")] = None,

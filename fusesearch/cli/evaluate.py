@@ -22,39 +22,18 @@ if TYPE_CHECKING:
 
 @with_options(OWN_OPTIONS)
 def evaluate(
-    grid: Annotated[
-        Path | None, typer.Argument(help="Grid as YAML (docs/evaluation.md), instead of the options below.", metavar="GRID.yaml")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the results; use the same one to resume.", metavar="DIR")] = Path(
-        "results"
-    ),
-    localizer: Annotated[
-        list[str] | None, typer.Option(help="Localizer to run; repeat the option for more.", metavar="NAME")
-    ] = None,
-    instances: Annotated[
-        Path | None, typer.Option(help="Instances in the SWE-bench schema: .json, .jsonl or .parquet.", metavar="FILE")
-    ] = None,
-    repos: Annotated[
-        Path | None,
-        typer.Option(help="Folder of clones named OWNER__NAME.git; by default they are cloned below --out.", metavar="DIR"),
-    ] = None,
-    max_instances: Annotated[
-        int | None, typer.Option(help="Evaluate only a random sample of this size.", min=1, metavar="N")
-    ] = None,
+    grid: Annotated[Path | None, typer.Argument(help="A grid (docs/evaluation.md) instead.", metavar="GRID.yaml")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the results; the same resumes.", metavar="DIR")] = Path("results"),
+    localizer: Annotated[list[str] | None, typer.Option(help="One to run; repeat the option for more.", metavar="NAME")] = None,
+    instances: Annotated[Path | None, typer.Option(help="SWE-bench's schema: .json, .jsonl, .parquet.", metavar="FILE")] = None,
+    repos: Annotated[Path | None, typer.Option(help="Clones named OWNER__NAME.git; else below --out.", metavar="DIR")] = None,
+    max_instances: Annotated[int | None, typer.Option(help="Only a random sample of this size.", min=1, metavar="N")] = None,
     model: Annotated[str | None, typer.Option(help="Model of an OpenAI-compatible endpoint.", metavar="NAME")] = None,
     base_url: Annotated[str | None, typer.Option(help="Address of the endpoint, ending in /v1.", metavar="URL")] = None,
-    runs: Annotated[
-        int | None,
-        typer.Option(help="Runs per instance where a model is asked; 3 unless the grid says otherwise.", min=1, metavar="N"),
-    ] = None,
-    concurrency: Annotated[
-        int | None, typer.Option(help="Episodes at once; 16 unless the grid says otherwise.", min=1, metavar="N")
-    ] = None,
+    runs: Annotated[int | None, typer.Option(help="Runs per instance of a model; 3 by default.", min=1, metavar="N")] = None,
+    concurrency: Annotated[int | None, typer.Option(help="Episodes at once; 16 by default.", min=1, metavar="N")] = None,
     retry_errored: Annotated[bool, typer.Option("--retry-errored", help="Run errored episodes of finished cells again.")] = False,
-    cache: Annotated[
-        Path | None,
-        typer.Option(help="Folder for snapshots, code graphs and indexes; default ~/.cache/fusesearch.", metavar="DIR"),
-    ] = None,
+    cache: Annotated[Path | None, typer.Option(help="Of snapshots, indexes; else ~/.cache/fusesearch.", metavar="DIR")] = None,
     **own: Any,
 ) -> None:
     """Evaluate localizers on benchmarks.

@@ -86,9 +86,7 @@ def agents() -> dict[str, Agent]:
 
 
 def install(
-    agent: Annotated[
-        list[AgentName] | None, typer.Option(help="Set up this agent, found or not; repeat the option for more.")
-    ] = None,
+    agent: Annotated[list[AgentName] | None, typer.Option(help="Set up this one, found or not; may be repeated.")] = None,
     part: Annotated[list[PartName] | None, typer.Option(help="Do only this; repeat the option for more.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Take out what this command wrote.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,

@@ -10,11 +10,12 @@ from typing import Annotated, Any, Literal
 import typer
 
 from fusesearch.cli.options import with_search
+from fusesearch.cli.output import usage_error
 
 
 @with_search()
 def mcp(
-    root: Annotated[Path, typer.Option(help="Directory to serve.", metavar="DIR")],
+    root: Annotated[list[Path], typer.Option(help="Directory to serve.", metavar="DIR")],
     transport: Annotated[
         Literal["stdio", "http"], typer.Option(help="stdio: the client starts it; or HTTP for this machine.", show_default=False)
     ] = "stdio",
@@ -37,7 +38,9 @@ def mcp(
     from fusesearch.localizers.searcher import SearchOptions, choose
     from fusesearch.search.repository import Repository
 
-    options, folder = SearchOptions(**search), Repository(root).root
+    if len(root) > 1:
+        raise usage_error("a server has one directory: start one for each", "--root")
+    options, folder = SearchOptions(**search), Repository(root[0]).root
     with redirect_stdout(sys.stderr):  # stdout is for the protocol alone
         searcher = choose(options)
     from fusesearch.cli.serving import stdio

@@ -19,9 +19,7 @@ BaseUrl = Annotated[str | None, typer.Option(help="Its address, or OPENAI_BASE_U
 FILTERS: dict[str, Any] = {
     "path": Annotated[str | None, typer.Option(help="Only this folder, file or glob; several by commas.", metavar="GLOB")],
     "lang": Annotated[str | None, typer.Option(help="Only this language or suffix; several by commas.", metavar="NAME")],
-    "since": Annotated[
-        str | None, typer.Option(help="Only what commits changed since a date, `3 weeks` or a revision.", metavar="WHEN")
-    ],
+    "since": Annotated[str | None, typer.Option(help="Only what changed since `3 weeks`, a date, a revision.", metavar="WHEN")],
     "no_tests": Annotated[bool | None, typer.Option("--no-tests", help="Leave tests out.", show_default=False)],
 }
 """What :func:`fusesearch.localizers.ranker.within.within` takes."""
@@ -37,9 +35,7 @@ SEARCH: dict[str, Any] = {
         Literal["auto", "native", "hermes"] | None, typer.Option(help="Where it gets tools: in the request, or as text.")
     ],
     "checkpoint": Annotated[Path | None, typer.Option(help="A trained checkpoint, to run here.", metavar="DIR")],
-    "localizer": Annotated[
-        str | None, typer.Option(help=f"See `fusesearch localizers`; by default {WITHOUT_MODEL}.", metavar="NAME")
-    ],
+    "localizer": Annotated[str | None, typer.Option(help=f"See `localizers`; by default {WITHOUT_MODEL}.", metavar="NAME")],
     **OWN_OPTIONS,
     "max_turns": Annotated[int | None, typer.Option(help="Most turns; the last one must answer.", min=1, metavar="N")],
     "max_new_tokens": Annotated[int | None, typer.Option(help="Most tokens of a message of the model.", min=8, metavar="N")],

@@ -30,11 +30,11 @@ def load_profile(name: str, root: Path) -> Params:
     return check_names(parse_params(merged(name, root), source=name), name)
 
 
-def merged(name: str, root: Path) -> dict[str, Any]:
-    """The nano params with the overlay of ``name`` on top, as a plain mapping."""
+def merged(name: str, root: Path, over: str = BASE) -> dict[str, Any]:
+    """The params of ``over``, nano's or a profile's, with the overlay of ``name`` on top, as a plain mapping."""
     from fusesearch.core.config import overlay, read_mapping
 
-    base = read_mapping(nano_file(root))
+    base = read_mapping(nano_file(root)) if over == BASE else merged(over, root)
     if name == BASE:
         return base
     if name not in names(root):

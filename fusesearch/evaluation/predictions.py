@@ -14,27 +14,38 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fusesearch.core.errors import DataError, first_fault
+from fusesearch.core.schema import Score, Truth
 from fusesearch.data.filtering import MAX_PATCH_CHARS
 from fusesearch.data.patches import parse_patch
 from fusesearch.data.repositories import git_dir_of
 from fusesearch.data.swe_bench import read_rows
 from fusesearch.data.truth import truth_in_git
+from fusesearch.evaluation.metrics import against
+from fusesearch.evaluation.protocols import code_of
 from fusesearch.evaluation.quality import Pair, summarize
 
 MAX_ROW_BYTES = 64 << 20
 """Longer lines are refused."""
 
+YOURS = "yours"
+"""The name of predictions beside the systems of a board."""
+
 BOM = b"\xef\xbb\xbf"  # which some editors put before the first line
 
 
-class _Located(BaseModel):
-    """A line of either file: files and functions of one instance. Other columns are ignored, and types not converted."""
+class Named(BaseModel):
+    """Files, and functions as ``path::Qualified.name``. Other columns are ignored, and types not converted."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
-    instance_id: str
     files: list[str] = Field(default_factory=list)
     functions: list[str] = Field(default_factory=list)
+
+
+class _Located(Named):
+    """A line of either file."""
+
+    instance_id: str
 
 
 L = TypeVar("L", bound=_Located)
@@ -73,11 +84,12 @@ class Prediction(_Located):
 
 
 class _TruthLine(_Located):
-    """A truth, or an instance with its ``truth`` or its ``patch``."""
+    """A truth, or an instance with its ``truth`` or its ``patch``; on a board with the ``answers`` of systems by name."""
 
     repo: str = ""
     base_commit: str = ""
     patch: str = ""
+    answers: dict[str, Named] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -117,19 +129,7 @@ def score_files(predictions: Path, truth: Path, repos: Path | None = None) -> di
     (instances whose functions are not known, and not scored); ``unreadable``, if any (patches that do not apply at the base
     commit and answer nothing). Raises :class:`DataError` with file and line for an unreadable line, and for a duplicate instance.
     """
-    rows = _by_instance(truth, json_lines(truth, _TruthLine) if truth.suffix not in (".json", ".parquet") else _table(truth))
-    if not rows:
-        raise DataError(f"{truth} has no instances to score against")
-    wanted = {key: _known(row, truth, repos) for key, row in rows.items()}
-    given = _by_instance(predictions, json_lines(predictions, Prediction))
-    unreadable = 0
-    for key in given.keys() & rows.keys():
-        if (patch := given[key].model_patch) is not None:
-            if repos is None and wanted[key].functions:
-                raise DataError(f"{predictions}: {key}: the functions of a patch are found in clones: name them with --repos")
-            answer = _answered(patch, rows[key], repos)
-            unreadable += answer is None
-            given[key] = given[key].model_copy(update=(answer or _Modified([], []))._asdict())
+    wanted, given, unreadable = read_answers(truth, predictions, repos)
     coverage = {
         "instances": len(wanted),
         "missing": len(wanted.keys() - given.keys()),
@@ -140,6 +140,48 @@ def score_files(predictions: Path, truth: Path, repos: Path | None = None) -> di
     if unreadable:
         coverage["unreadable"] = unreadable
     return coverage | summarize(_pairs(given, wanted, "files"), _pairs(given, wanted, "functions"))
+
+
+def score_board(board: Path, predictions: Path | None = None, repos: Path | None = None) -> dict[str, list[Score]]:
+    """The scores of the systems of a board, and first of ``predictions`` under :data:`YOURS`: files and functions of code alone.
+
+    A board has truth lines with ``answers``. A system is scored where it has one, :data:`YOURS` everywhere. Raises as
+    :func:`score_files` does.
+    """
+    wanted, given, _ = read_answers(board, predictions, repos)
+    names = dict.fromkeys(name for row in wanted.values() for name in row.answers)
+    found = {YOURS: [_code_score(row, given.get(key, Named())) for key, row in wanted.items()]} if predictions else {}
+    return found | {
+        name: [_code_score(row, row.answers[name]) for row in wanted.values() if name in row.answers] for name in names
+    }
+
+
+def _code_score(row: _TruthLine, named: Named) -> Score:
+    truth, answer = (code_of(Truth(files=one.files, functions=one.functions)) for one in (row, named))
+    score = Score(
+        instance_id=row.instance_id, repo=row.repo, predicted_files=answer.files, predicted_functions=answer.functions
+    )  # fmt: skip
+    return against(score, truth)
+
+
+def read_answers(
+    truth: Path, predictions: Path | None, repos: Path | None
+) -> tuple[dict[str, _TruthLine], dict[str, Prediction], int]:
+    """Truth and answers by instance, both as files and functions, and how many patches cannot be read."""
+    rows = _by_instance(truth, json_lines(truth, _TruthLine) if truth.suffix not in (".json", ".parquet") else _table(truth))
+    if not rows:
+        raise DataError(f"{truth} has no instances to score against")
+    wanted = {key: _known(row, truth, repos) for key, row in rows.items()}
+    given = _by_instance(predictions, json_lines(predictions, Prediction)) if predictions else {}
+    unreadable = 0
+    for key in given.keys() & rows.keys():
+        if (patch := given[key].model_patch) is not None:
+            if repos is None and wanted[key].functions:
+                raise DataError(f"{predictions}: {key}: the functions of a patch are found in clones: name them with --repos")
+            answer = _answered(patch, rows[key], repos)
+            unreadable += answer is None
+            given[key] = given[key].model_copy(update=(answer or _Modified([], []))._asdict())
+    return wanted, given, unreadable
 
 
 def _table(path: Path) -> Iterator[_TruthLine]:

@@ -168,7 +168,7 @@ def _chosen(options: SearchOptions) -> Searcher:
 
         if options.settings is not None and not (options.settings / SETTINGS).is_file():
             raise ArtifactError(f"{options.settings} holds no {SETTINGS}: name the directory of the checkpoint that is served")
-        tools, agent = settings_of(options.settings) if options.settings else (Tools(), Agent())
+        tools, agent = settings_of(options.settings) if options.settings else (Tools(), Agent(reminder=True))
         key = os.environ.get("OPENAI_API_KEY")
         form = options.tool_format or "auto"
         model = OpenAICompatibleModel(options.model, options.address, key, tool_format=form, retries=3)  # few: a person waits

@@ -44,6 +44,7 @@ def svg(chart: Chart, form: str = "") -> str:
         spec = chart.to_dict()
     config, width, labels = spec["config"], WIDTHS[form], LABELS[form]
     config["axis"]["labelLimit"] = labels
+    config["axisXQuantitative"] = {"tickCount": 4 if form else 6}  # of wider words of other fonts more would lie over each other
     config["legend"] |= {"columns": 3, "labelLimit": 220} if not form else {"columns": 1, "labelLimit": width - 40}
     if "vconcat" in spec:  # Vega-Lite fits only single views: here all have labels of one width
         config["axisY"] = {"minExtent": labels, "maxExtent": labels}

@@ -56,7 +56,8 @@ def committed_records(experiment: Experiment, params: Params) -> list[RunRecord]
     arms = [
         RunRecord(
             kind="arm", name=f"{arm.label} seed {seed}", experiment=experiment.name, arm=arm.name, seed=seed,
-            profile=results.profile, params={"arm": arm.name, "seed": seed, **_varied_then(experiment, arm.name, seed, params)},
+            profile=results.profile, stage=experiment.arms[arm.name].checkpoint,
+            params={"arm": arm.name, "seed": seed, **_varied_then(experiment, arm.name, seed, params)},
             metrics={name: figure.by_seed[seed] for name, figure in arm.figures.items() if seed in figure.by_seed},
             tags={"label": arm.label, "committed": "true"}, parent=key,
             key=digest(key, "committed", results.inputs, arm.name, seed)[:32], **about,

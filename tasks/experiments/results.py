@@ -1,18 +1,10 @@
 """From the runs of an experiment to its results: figures of arms, differences, claims, and the files that show them.
 
-::
-
-    experiments/<name>/
-      RESULTS.md         the page for people
-      results.json       a :class:`Results`: everything on it
-    artifacts/experiments/<name>/
-      figures/*.svg
-
+``RESULTS.md`` is the page for people, ``results.json`` a :class:`Results`: everything on it, from which its figures are drawn.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
@@ -23,15 +15,23 @@ from fusesearch.core.errors import ArtifactError
 from fusesearch.core.storage import write_json, write_text
 from fusesearch.evaluation.metrics import metric_named
 from fusesearch.evaluation.statistics import Difference, Measured, Seeds, compare, measure
-from fusesearch.reporting.experiment.figures import check_figures, draw
 from fusesearch.reporting.experiment.pages import overview, page
-from fusesearch.reporting.experiment.results import PAGE, RESULTS, ArmResult, Figure, Results, TurnCalls, read_results
+from fusesearch.reporting.experiment.results import (
+    PAGE,
+    RESULTS,
+    ArmResult,
+    Figure,
+    Results,
+    TurnCalls,
+    check_figures,
+    read_results,
+)
 from fusesearch.reporting.inputs import calls_by_index
 from tasks.experiments.outcome import ArmRun, scores_digest
 from tasks.experiments.paper import Paper, is_ordered, paper_figures
 from tasks.experiments.spec import Experiment, experiment_names
 from tasks.experiments.verdicts import judge, summarize
-from tasks.running.places import EXPERIMENTS, experiment_files
+from tasks.running.places import EXPERIMENTS
 from tasks.running.record import revision
 
 DIGITS = 6
@@ -46,13 +46,10 @@ def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path |
     The results name missing runs. ``root`` is the project's. Raises :class:`ArtifactError` without any run,
     :class:`ConfigError` for an unknown metric, figure or row of the paper's table.
     """
-    out, files = folder or root / experiment.folder, root / experiment_files(experiment.name)
+    out = folder or root / experiment.folder
     check_figures(experiment.figures)
     ordered = sorted(runs, key=lambda run: (run.arm, run.seed))
     results = measured(experiment, ordered, root)
-    shutil.rmtree(files, ignore_errors=True)
-    for figure in draw(experiment.figures, results):
-        write_text(files / f"figures/{figure.name}.svg", figure.svg + "\n")
     write_text(out / PAGE, page(results).render("md"))
     write_json(out / RESULTS, results.model_dump(mode="json"))
     return results

@@ -12,8 +12,7 @@ from filelock import FileLock, Timeout
 from fusesearch.core.config import Params, load_params
 from fusesearch.core.errors import ConfigError
 from fusesearch.evaluation.metrics import metric_named
-from fusesearch.reporting.experiment.figures import check_figures
-from fusesearch.reporting.experiment.results import RESULTS, read_results
+from fusesearch.reporting.experiment.results import RESULTS, check_figures, read_results
 from tasks.experiments.dvc_file import target
 from tasks.experiments.outcome import ArmRun, outcomes, scores_digest
 from tasks.experiments.paper import paper_figures

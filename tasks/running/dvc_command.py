@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import signal
 import sys
+from pathlib import Path
 
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import DataError
 from tasks.code import write_code
+from tasks.running.places import NODES
+from tasks.stages import STAGES
 
 BUSY = ("it is being blocked by", "Unable to acquire lock", "is already running on these inputs")
 PATIENCE, RETRY_SECONDS = 720, 5.0
@@ -50,9 +53,11 @@ def reason(printed: str, code: int) -> str:
 def up_to_date() -> set[str]:
     """Names of the nodes and of the main pipeline's stages whose own inputs and outputs DVC finds unchanged.
 
-    Runs that another process is making are left out, and so is ``code``, which always runs. Raises :class:`DataError` if DVC
-    cannot read its files.
+    Runs that another process is making are left out, and so is ``code``, which always runs. Where nothing has run, DVC, which
+    takes seconds to import and to read its files, is not asked. Raises :class:`DataError` if DVC cannot read its files.
     """
+    if not NODES.exists() and not any(Path(made).exists() for stage in STAGES.values() for made in stage.outputs.values()):
+        return set()
     from dvc.exceptions import DvcException
     from dvc.lock import LockError
     from dvc.repo import Repo

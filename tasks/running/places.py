@@ -55,8 +55,3 @@ class Places(Mapping[str, Path]):
 
 MAIN = Places()
 """The main pipeline's."""
-
-
-def experiment_files(name: str) -> Path:
-    """The results of an experiment as CSV and figures, for other programs."""
-    return ARTIFACTS / "experiments" / name

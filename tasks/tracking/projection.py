@@ -18,7 +18,7 @@ from fusesearch.reporting.inputs import by_arm
 from tasks.checkpoints import times_of
 from tasks.running.record import RunRecord, find_record, is_unchanged, records
 from tasks.stages import TRAINED
-from tasks.tracking.datasets import CONTEXTS, dataset_input, log_held_out, logged_model, register
+from tasks.tracking.datasets import dataset_input, log_held_out, logged_model, register
 from tasks.tracking.store import locked_client, tracking_uri
 from tasks.tracking.traces import log_traces
 
@@ -34,6 +34,8 @@ RECORDED = "fusesearch.recorded"
 """Tags of a run: the key of its record, its key while it has no outputs yet, the digest of the record that completed it."""
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 """Makes MLflow's pages open an experiment with its runs and charts, not with traces of language models."""
+VALIDATION = "validation"
+"""Stem of the files of held-out issues."""
 PARAM_CHARS = 6000
 KEPT_SUFFIXES = {".json", ".csv", ".md", ".html", ".png", ".svg"}
 KEPT_BYTES = 20 * 1024**2
@@ -91,9 +93,9 @@ class Projection:
         self._metrics(run, record.metrics | (times if record.kind in ("stage", "node") else {}), end)
         inputs = [dataset_input(Path(path), digest, record.stage) for path, digest in record.inputs.items()]
         self.client.log_inputs(run_id, datasets=inputs)
-        for path in map(Path, record.inputs) if record.stage == "evaluate" else ():
-            if CONTEXTS.get(path.stem) == "validation" and is_unchanged(path, record.inputs[path.as_posix()]):
-                log_held_out(self.client, run.info.experiment_id, path, record.inputs[path.as_posix()])
+        for path, of in record.inputs.items():
+            if record.stage == "evaluate" and Path(path).stem == VALIDATION and is_unchanged(Path(path), of):
+                log_held_out(self.client, run.info.experiment_id, Path(path), of)
         self.client.log_batch(run_id, tags=[RunTag(key, value) for key, value in {KEY: record.key, **tags_of(record)}.items()])
         if record.stage == "report" and parent:  # reproductions are compared by their parents, which have all params
             self._metrics(self.client.get_run(parent), record.metrics, end)
@@ -245,20 +247,12 @@ class Projection:
 
     def _measured(self, record: RunRecord, arm: str) -> dict[str, str]:
         """The model that an arm evaluates and the dataset, as its metrics name them; empty where no run made the model."""
-        cell = record.params.get("evaluate.cells", {}).get(arm, {})
-        made = {
-            Path(path).parent.name.partition("-")[0]: of for path, of in record.inputs.items() if path.endswith("/checkpoint")
-        }
-        known = f"tags.digest = '{made.get(cell.get('checkpoint'), '')}'"
+        name = record.params.get("evaluate.cells", {}).get(arm, {}).get("checkpoint", "")
+        made = [of for path, of in record.inputs.items() if re.search(rf"/{name}(-\w+)?/checkpoint$", path)]
+        data = [(path, of) for path, of in record.inputs.items() if Path(path).stem == VALIDATION]
         experiments = [row.experiment_id for row in self.client.search_experiments(filter_string=f"name LIKE '{EXPERIMENT}%'")]
-        found = self.client.search_logged_models(experiments, known)
-        held_out = next((Path(path) for path in record.inputs if CONTEXTS.get(Path(path).stem) == "validation"), None)
-        if not found or not held_out:
-            return {}
-        return {
-            "model_id": found[0].model_id, "dataset_name": held_out.as_posix(),
-            "dataset_digest": record.inputs[held_out.as_posix()],
-        }  # fmt: skip
+        found = self.client.search_logged_models(experiments, f"tags.digest = '{made[0]}'") if made and data else []
+        return {"model_id": found[0].model_id, "dataset_name": data[0][0], "dataset_digest": data[0][1]} if found else {}
 
     def _mark_current(self, run: Run, keys: Sequence[str]) -> None:
         """Tag the runs below an experiment: ``current`` is true for the given keys and false for all others."""
@@ -302,14 +296,16 @@ def tags_of(record: RunRecord) -> dict[str, str]:
 
 
 def run_name(record: RunRecord) -> str:
-    """The name of its run, which says what is trained on what: ``grpo: sft on rl``, or ``sft: base on trajectories``."""
+    """The name of its run, which says what is trained on what: ``grpo: sft on rl``, of an arm ``nano sft: F1 and e seed 0``."""
+    if record.kind == "arm":
+        return f"{record.profile} {record.stage}: {record.name}"
     if record.stage not in TRAINED or record.kind not in ("stage", "node"):
         return record.name
-    data = [path.stem for path in map(Path, record.inputs) if path.suffix]
-    models = [
-        path.parent.name if path.name == "checkpoint" else path.name for path in map(Path, record.inputs) if not path.suffix
-    ]
-    return f"{record.name}: {' and '.join(name for name in models if name != 'repos')} on {' and '.join(data)}"
+    names: dict[bool, list[str]] = {True: [], False: []}
+    for path in map(Path, record.inputs):
+        if path.name != "repos":
+            names[path.suffix == ""].append(path.parent.name if path.name == "checkpoint" else path.stem)
+    return f"{record.name}: {' and '.join(names[True])} on {' and '.join(names[False])}"
 
 
 def is_kept(path: Path) -> bool:

@@ -23,11 +23,11 @@ ASSESSED = ("f1", "efficiency", "reward")
 BATCH = 250
 """Traces that are written at once."""
 CHARS = 4000
-"""Of each text in a span; the trajectory on disk has all of it."""
-Episode = tuple[Trajectory, Score]
+"""Of what a span says; the trajectory on disk has all of it."""
+TOKENS = "mlflow.trace.tokenUsage"
 
 
-def log_traces(uri: str, run: Run, episodes: Iterable[Episode], started: float, tags: Mapping[str, str]) -> None:
+def log_traces(uri: str, run: Run, episodes: Iterable[tuple[Trajectory, Score]], started: float, tags: Mapping[str, str]) -> None:
     """Make a trace of each episode below its run, in the run's experiment.
 
     MLflow 3.17 has no public call for finished traces: its client measures spans as they happen, and logs each assessment by a
@@ -43,19 +43,18 @@ def log_traces(uri: str, run: Run, episodes: Iterable[Episode], started: float, 
     """
     from mlflow.tracing.client import TracingClient
 
-    client = TracingClient(uri)
+    client, own = TracingClient(uri), not is_server(uri)
     remaining = iter(episodes)
     while rows := list(islice(remaining, BATCH)):
-        described = [(_info(run, trajectory, score, int(started * 1000), tags), trajectory) for trajectory, score in rows]
-        if not is_server(uri):
-            known = {info.trace_id for info in client.store.batch_get_trace_infos([info.trace_id for info, _ in described])}
-            described = [(info, trajectory) for info, trajectory in described if info.trace_id not in known]
-        infos = [info for info, _ in described]
-        spans = [span for info, trajectory in described for span in _spans(info, trajectory)]
-        if not is_server(uri):
-            _insert(client.store, infos, spans)
+        made = [(_info(run, trajectory, score, int(started * 1000), tags), trajectory) for trajectory, score in rows]
+        if own:
+            known = {info.trace_id for info in client.store.batch_get_trace_infos([info.trace_id for info, _ in made])}
+            made = [row for row in made if row[0].trace_id not in known]
+        spans = [span for info, trajectory in made for span in _spans(info, trajectory)]
+        if own:
+            _insert(client.store, [info for info, _ in made], spans)
             continue
-        for info in infos:
+        for info, _ in made:
             client.start_trace(info)
         client.log_spans(run.info.experiment_id, spans)
 
@@ -64,31 +63,30 @@ def _insert(store: SqlAlchemyStore, infos: Sequence[TraceInfo], spans: Sequence[
     """Write the traces into a database that lacks them, in one transaction."""
     from mlflow.store.tracking.dbmodels.models import SqlAssessments, SqlSpan, SqlTraceInfo, SqlTraceMetadata, SqlTraceTag
 
-    rows: dict[str, list[Any]] = {"traces": [], "tags": [], "metadata": [], "assessments": [], "spans": []}
-    for info in infos:
-        tokens = json.loads(info.trace_metadata.pop("mlflow.trace.tokenUsage", "{}"))
-        rows["traces"].append(SqlTraceInfo(
-            request_id=info.trace_id, experiment_id=info.experiment_id, timestamp_ms=info.request_time,
-            execution_time_ms=info.execution_duration, status=info.state.value, request_preview=info.request_preview,
-            response_preview=info.response_preview, trace_name=info.tags.pop("mlflow.traceName"), **tokens,
-        ))  # fmt: skip
-        tags = {**info.tags, "mlflow.trace.spansLocation": "TRACKING_STORE"}
-        rows["tags"] += [SqlTraceTag(request_id=info.trace_id, key=key, value=value) for key, value in tags.items()]
-        about = {**info.trace_metadata, "mlflow.trace.infoFinalized": "true"}
-        rows["metadata"] += [SqlTraceMetadata(request_id=info.trace_id, key=key, value=value) for key, value in about.items()]
-        for row in map(SqlAssessments.from_mlflow_entity, info.assessments):
-            row.experiment_id, row.trace_timestamp_ms = int(info.experiment_id), info.request_time
-            rows["assessments"].append(row)
-    for span in spans:
-        content = json.dumps(span.to_dict(), ensure_ascii=False)  # as MLflow has it, for searches in the text
-        rows["spans"].append(SqlSpan(
-            trace_id=span.trace_id, experiment_id=infos[0].experiment_id, span_id=span.span_id,
-            parent_span_id=span.parent_id, name=span.name, type=span.span_type, status=span.status.status_code,
-            start_time_unix_nano=span.start_time_ns, end_time_unix_nano=span.end_time_ns, content=content,
-        ))  # fmt: skip
     with store.ManagedSessionMaker(read_only=False) as session:
-        for kind in rows.values():
-            session.bulk_save_objects(kind)
+        for info in infos:
+            row = SqlTraceInfo(
+                request_id=info.trace_id, experiment_id=info.experiment_id, timestamp_ms=info.request_time,
+                execution_time_ms=info.execution_duration, status=info.state.value, request_preview=info.request_preview,
+                response_preview=info.response_preview, trace_name=info.tags.pop("mlflow.traceName"),
+                **json.loads(info.trace_metadata.pop(TOKENS, "{}")),
+            )  # fmt: skip
+            row.tags = [SqlTraceTag(key=key, value=value) for key, value in info.tags.items()]
+            row.request_metadata = [SqlTraceMetadata(key=key, value=value) for key, value in info.trace_metadata.items()]
+            row.assessments = [SqlAssessments.from_mlflow_entity(assessment) for assessment in info.assessments]
+            for assessed in row.assessments:
+                assessed.experiment_id, assessed.trace_timestamp_ms = int(info.experiment_id), info.request_time
+            session.add(row)
+        session.flush()
+        session.bulk_save_objects(
+            SqlSpan(
+                trace_id=span.trace_id, experiment_id=infos[0].experiment_id, span_id=span.span_id, name=span.name,
+                parent_span_id=span.parent_id, type=span.span_type, status=span.status.status_code,
+                start_time_unix_nano=span.start_time_ns, end_time_unix_nano=span.end_time_ns,
+                content=json.dumps(span.to_dict(), ensure_ascii=False),  # as MLflow writes it, for searches in the text
+            )
+            for span in spans
+        )  # fmt: skip
 
 
 def _info(run: Run, trajectory: Trajectory, score: Score, at: int, tags: Mapping[str, str]) -> TraceInfo:
@@ -97,40 +95,38 @@ def _info(run: Run, trajectory: Trajectory, score: Score, at: int, tags: Mapping
     trace = f"tr-{digest(run.info.run_id, score.instance_id, score.run)[:32]}"
     of: dict[str, Any] = {"trace_id": trace, "create_time_ms": at, "last_update_time_ms": at}
     assessments: list[Any] = [Feedback(name, value, **of) for name in ASSESSED if (value := getattr(score, name)) is not None]
-    if score.true_files:
-        assessments.append(Expectation("truth", {"files": score.true_files, "functions": score.true_functions}, **of))
+    assessments.append(Expectation("truth", {"files": score.true_files, "functions": score.true_functions}, **of))
     for assessment in assessments:
         assessment.assessment_id = f"a-{digest(trace, assessment.name)[:32]}"
     tokens = {"input_tokens": score.tokens_prompt, "output_tokens": score.tokens_completion, "total_tokens": score.tokens_billed}
-    known = {"mlflow.trace.tokenUsage": json.dumps(tokens)} if score.tokens_billed else {}
-    about = {"instance": score.instance_id, "repo": score.repo, "arm": score.arm, "stop": trajectory.stop, **tags}
+    metadata = {"mlflow.sourceRun": run.info.run_id, "mlflow.trace.infoFinalized": "true"}
+    about = {"mlflow.traceName": score.instance_id, "mlflow.trace.spansLocation": "TRACKING_STORE"}
     return TraceInfo(
         trace_id=trace, trace_location=TraceLocation.from_experiment_id(run.info.experiment_id), request_time=at,
         execution_duration=int(trajectory.seconds * 1000), state=TraceState.ERROR if trajectory.error else TraceState.OK,
         request_preview=trajectory.issue[:1000], assessments=assessments,
         response_preview=", ".join([*score.predicted_functions, *score.predicted_files])[:1000],
-        trace_metadata={"mlflow.sourceRun": run.info.run_id, **known},
-        tags={"mlflow.traceName": score.instance_id, **{key: value for key, value in about.items() if value}},
+        trace_metadata=metadata | ({TOKENS: json.dumps(tokens)} if score.tokens_billed else {}),
+        tags={**about, "repo": score.repo, "arm": score.arm, "stop": trajectory.stop, **tags},
     )  # fmt: skip
 
 
 def _spans(info: TraceInfo, trajectory: Trajectory) -> Iterator[Span]:
     """The spans of an episode; its turns are laid end to end, because a trajectory has seconds and no times."""
-    at = info.request_time * 10**6
+    at = info.request_time / 1000
     whole = max(trajectory.seconds, sum(map(_seconds, trajectory.turns)))
-    answer = {"modify": [row.entity for row in trajectory.answer.modify]} if trajectory.answer else trajectory.error
-    yield _span(info, "episode", "", "AGENT", at, whole, trajectory.issue, answer, failed=bool(trajectory.error))
+    answer = [row.entity for row in trajectory.answer.modify] if trajectory.answer else trajectory.error
+    yield _span(info, "episode", "AGENT", (at, whole), trajectory.issue, answer, not trajectory.error)
     for number, turn in enumerate(trajectory.turns, 1):
         name, used = f"turn {number}", turn.usage
         tokens = {"input_tokens": used.prompt_tokens, "output_tokens": used.completion_tokens}
         usage = {"mlflow.chat.tokenUsage": {**tokens, "total_tokens": sum(tokens.values())}}
-        yield _span(info, name, "episode", "LLM", at, _seconds(turn), turn.prompt or None, turn.text, **usage)
-        tools = at + int(used.seconds * 1e9)
+        yield _span(info, name, "LLM", (at, _seconds(turn)), turn.prompt or None, turn.text, True, "episode", **usage)
         for index, (call, seen) in enumerate(zip(turn.calls, turn.observations, strict=False)):  # an error may leave the last out
-            key, failed = f"{name}/{index}", bool(seen.error)
-            more = {"key": key, "failed": failed, "gain": seen.gain_turn}
-            yield _span(info, call.name, name, "TOOL", tools, seen.seconds, call.arguments, seen.output, **more)
-        at += int(_seconds(turn) * 1e9)
+            during, key = (at + used.seconds, seen.seconds), f"{name}/{index}"
+            more = {"key": key, "gain": seen.gain_turn}
+            yield _span(info, call.name, "TOOL", during, call.arguments, seen.output, not seen.error, name, **more)
+        at += _seconds(turn)
 
 
 def _seconds(turn: Turn) -> float:
@@ -138,27 +134,20 @@ def _seconds(turn: Turn) -> float:
 
 
 def _span(
-    info: TraceInfo, name: str, parent: str, kind: str, at: int, seconds: float, asked: Any, said: Any, *,
-    key: str = "", failed: bool = False, **more: Any,
+    info: TraceInfo, name: str, kind: str, during: tuple[float, float], asked: Any, said: Any, well: bool, parent: str = "", *,
+    key: str = "", **more: Any,
 ) -> Span:  # fmt: skip
-    """A finished span: what it was asked and said, from ``at`` (nanoseconds); ids follow from ``key``, or its name."""
+    """A finished span: when it began and how long it took in seconds, what was asked and said; ids follow from key or name."""
     from mlflow.entities import Span
 
     values = {
         "mlflow.traceRequestId": info.trace_id, "mlflow.experimentId": info.experiment_id, "mlflow.spanType": kind,
-        "mlflow.spanInputs": _cut(asked), "mlflow.spanOutputs": _cut(said), **more,
+        "mlflow.spanInputs": asked, "mlflow.spanOutputs": said[:CHARS] if isinstance(said, str) else said, **more,
     }  # fmt: skip
+    began, lasted = (int(seconds * 1e9) for seconds in during)
     return Span.from_dict({
-        "name": name,
-        "trace_id": info.trace_id,
-        "span_id": digest(info.trace_id, key or name)[:16],
+        "name": name, "trace_id": info.trace_id, "span_id": digest(info.trace_id, key or name)[:16],
         "parent_span_id": digest(info.trace_id, parent)[:16] if parent else "",
-        "start_time_unix_nano": at,
-        "end_time_unix_nano": at + int(seconds * 1e9),
-        "status": {"code": "ERROR" if failed else "OK"},
+        "start_time_unix_nano": began, "end_time_unix_nano": began + lasted, "status": {"code": "OK" if well else "ERROR"},
         "attributes": {name: json.dumps(value) for name, value in values.items() if value is not None},
     })  # fmt: skip
-
-
-def _cut(value: Any) -> Any:
-    return value[:CHARS] if isinstance(value, str) else value

@@ -25,9 +25,6 @@ NODES = {"evaluate": "evaluate-0123abcd"}
 """The runs of the arm `joint` with seed 1."""
 
 INSTANCES = 12
-PAPER = """model,stage,file_f1,function_f1,efficiency,turns,tools_per_turn,time_s,tokens_k
-Qwen3-4B,sft,78.86,47.94,68.46,4.96,3.59,9.17,54.8
-"""
 PAPER_FILTERING = "filtering,file_f1,function_f1,efficiency\nnone,75.44,43.52,55.77\njoint,78.86,47.94,62.03\n"
 TRUTH = Truth(files=["pkg/a.py"], functions=["pkg/a.py::f"], lines={"pkg/a.py": [(2, 3)]})
 
@@ -35,7 +32,6 @@ TRUTH = Truth(files=["pkg/a.py"], functions=["pkg/a.py::f"], lines={"pkg/a.py": 
 def write_project(root: Path) -> Path:
     """Write everything below ``root``."""
     write_text(root / "params.yaml", yaml.safe_dump({"profile": "nano"}))
-    write_text(root / "experiments/reference/fusesearch_table2_stages.csv", PAPER)
     write_text(root / "experiments/reference/table4.csv", PAPER_FILTERING)
     _evaluate(root)
     _data(root)

@@ -48,17 +48,18 @@ def test_the_report_stands_as_its_stage_wrote_it_below_the_navigation(project):
     written = read_text(project / MAIN["report.html"])
     assert written.partition("<body>")[2].partition("</body>")[0] in page
     assert all(f'href="/{name}"' in page for name in ("", "experiments", "trajectories"))
-    assert 'href="http://127.0.0.1:5000"' in page
+    assert 'href="http://127.0.0.1:5000' in page
 
 
 def test_before_anything_has_run_committed_results_are_shown_and_marked(copy):
     (copy / MAIN["report.html"]).unlink()
     (copy / "experiments/filtering").rename(copy / "experiments/stages")
     shutil.rmtree(copy / "artifacts")
-    page = seen(copy, "/")
-    assert "Nothing has run here yet: these are committed results." in page.text
-    assert "Does filtering matter?" in page.text
-    assert "Committed results: nothing of it ran here." in seen(copy, "/experiments/stages").text
+    for path in ("/", "/experiments", "/experiments/stages"):
+        page = seen(copy, path).text
+        assert "Nothing has run here yet: these are committed results." in page
+        assert "Does filtering matter?" in page
+    assert "Committed: not yet" in page
     assert "artifacts/evaluate/cells is missing" not in seen(copy, "/trajectories").text  # the teacher's candidates are there
 
 
@@ -133,19 +134,22 @@ def test_sources_are_samples_then_arms_in_order_then_runs_of_experiments_then_ca
     assert list(pages.sources(copy)) == ["samples", *ARMS, f"{NODES['evaluate']}/sft", "candidates"]
 
 
-def test_a_page_links_to_its_newest_run_in_mlflow(tmp_path, monkeypatch):
+def test_a_page_links_to_its_newest_run_in_mlflow_and_prefect(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert links.run_page("filtering") == links.mlflow_page() == "http://127.0.0.1:5000"
-    write_record(RunRecord(kind="experiment", experiment="filtering", key="k1"))
-    store = sqlite3.connect("mlflow.db")
-    store.executescript(
-        "CREATE TABLE runs (run_uuid, experiment_id); CREATE TABLE tags (key, value, run_uuid);"
-        "INSERT INTO runs VALUES ('r', 7); INSERT INTO tags VALUES ('fusesearch.key', 'k1', 'r')"
-    )
-    store.close()
-    assert links.run_page("filtering") == "http://127.0.0.1:5000/#/experiments/7/runs/r"
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    assert links.windows("report") == {"MLflow": "http://127.0.0.1:5000", "Prefect": "http://127.0.0.1:4200"}
+    write_record(RunRecord(stage="report", key="k1", tags={"prefect.flow_run": "f"}))
+    with sqlite3.connect("mlflow.db") as store:
+        store.executescript(
+            "CREATE TABLE runs (run_uuid, experiment_id); CREATE TABLE tags (key, value, run_uuid);"
+            "INSERT INTO runs VALUES ('r', 7); INSERT INTO tags VALUES ('fusesearch.key', 'k1', 'r')"
+        )
+    assert list(links.windows("report").values()) == [
+        "http://127.0.0.1:5000/#/experiments/7/runs/r",
+        "http://127.0.0.1:4200/runs/flow-run/f",
+    ]
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://user:secret@mlflow.example.org/")
-    assert links.run_page("filtering") == "https://user@mlflow.example.org"
+    assert links.windows("report")["MLflow"] == "https://user@mlflow.example.org"
 
 
 def test_pages_are_served_under_a_strict_policy_and_to_local_names_only(project):

@@ -7,10 +7,10 @@ import pytest
 
 from fusesearch.reporting import charts
 from fusesearch.reporting.charts import COLOURS, scatter, styles, svg
-from fusesearch.reporting.experiment.figures import FIGURES
-from tasks.experiments.results import write_results
+from fusesearch.reporting.experiment.figures import FIGURES, draw
+from tasks.experiments.results import measured
 from tasks.report import make_report
-from tasks.running.places import MAIN, Places, experiment_files
+from tasks.running.places import MAIN, Places
 from tests.fakes.dashboard_project import Params, write_project
 from tests.fakes.experiment_runs import experiment, reference, runs
 
@@ -23,10 +23,10 @@ def drawn(tmp_path_factory):
     root = write_project(tmp_path_factory.mktemp("report"))
     make_report(Params(), Places(root=root))
     found = {path.stem: path.read_text() for path in (root / MAIN["report.plots"]).glob("*.svg")}
-    assert set(found) == {"calls_by_turn", "differences", "stages"}
+    assert set(found) == set(FIGURES)
     root = reference(tmp_path_factory.mktemp("experiment"))
-    write_results(experiment(figures=list(FIGURES)), runs(root, {"none": 0.2, "joint": 0.8}), root / "out", root)
-    more = {path.stem: path.read_text() for path in (root / experiment_files("filtering") / "figures").glob("*.svg")}
+    results = measured(experiment(), runs(root, {"none": 0.2, "joint": 0.8}), root)
+    more = {figure.name: figure.svg for figure in draw(FIGURES, results)}
     assert set(more) == set(FIGURES)
     return found | {f"experiment {name}": text for name, text in more.items()}
 

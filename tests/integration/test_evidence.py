@@ -1,25 +1,23 @@
 """The evidence table from end to end, over a small repository."""
 
 import json
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import polars as pl
 import pytest
 
+from experiments.evidence.board import board_lines
 from experiments.evidence.cases import Cases, read_cases
-from experiments.evidence.measures import best_readings, confidence_of, differences, table
-from experiments.evidence.page import results_page, texts_of
-from experiments.evidence.run import ALONE, OWN, RANKER, evidence, of_set
-from experiments.evidence.systems import System, free, scored
+from experiments.evidence.chart import Point, quality_cost
+from experiments.evidence.polybench import AGENTS, patches, polybench_rows
 from experiments.evidence.trainer import described
 from experiments.evidence.weights import fixes, main
-from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Instance, Truth
-from fusesearch.core.storage import read_json, write_instances
+from fusesearch.core.storage import read_json, write_instances, write_jsonl
 from fusesearch.localizers.ranker import models
-from fusesearch.localizers.ranker.trees import WEIGHTS
-from tests.fakes.git import committed
-from tests.fakes.training import snapshots_in
+from tests.fakes.git import committed, git
 
 SHOP = "class Shop:\n    def sell(self, price):\n        return 1\n\n\ndef total(prices):\n    return 2\n"
 BANK = "def interest(rate):\n    return rate\n"
@@ -64,78 +62,48 @@ def test_an_instance_of_two_sets_is_there_once_and_what_cannot_be_had_says_why(c
     assert "no file of code" in cases.left_out["o__n-3"]
 
 
-def test_systems_are_scored_on_the_same_instances_under_one_rule(cases, root):
-    snapshots = snapshots_in(root)
-    systems = {"bm25": free("bm25", cases.of("verified"), snapshots, root / "out")}
-    answers = {"o__n-1": (["bank.py", "shop.py"], ["shop.py::total"]), "o__n-2": ([], [])}
-    systems["theirs"] = System(
-        "theirs", {row.instance_id: scored(row, *answers[row.instance_id]) for row in cases.of("verified")}
-    )
-    rows = {row["system"]: row for row in table(systems)}
-    assert rows["bm25"]["file_recall@1"]["estimate"] == 1
-    assert rows["bm25"]["seconds"]["median"] > 0
-    theirs = rows["theirs"]
-    assert (theirs["file_recall@1"]["estimate"], theirs["file_recall@5"]["estimate"]) == (0, 0.5)
-    assert theirs["function_recall@1"]["estimate"] == 0.5
-    assert theirs["f1 first of each"]["estimate"] == pytest.approx(0.3 * 2 / 3)  # no file is right; the second has no answer
-    assert theirs["f1 first function"]["estimate"] == pytest.approx(0.7 * 2 / 3 + 0.3 * 2 / 3)
-    assert theirs["f1 all"]["estimate"] == pytest.approx(0.7 * 0.5 + 0.3 * 2 / 3)
-    readings = best_readings(table(systems))
-    assert readings["theirs"] == "first function"
-    against = {row.metric: row for row in differences(systems, "bm25", readings) if row.second == "theirs"}
-    assert (against["file_recall@5"].estimate, against["file_recall@5"].instances) == (0.5, 2)
+def test_a_merge_is_the_fix_of_a_pull_request_and_makes_a_board_with_published_patches(tmp_path):
+    work, name = tmp_path / "work", "o__n-7"
+    base = committed(work, {"shop.py": SHOP, "bank.py": BANK})
+    git(work, "checkout", "-qb", "fix")
+    committed(work, {"shop.py": SHOP.replace("return 2", "return 3"), "CHANGES.md": "more\n", "tests/test_shop.py": "new\n"})
+    right = git(work, "diff", base, "--", "shop.py") + "\n"
+    git(work, "checkout", "-q", "main")
+    git(work, "merge", "-q", "--no-ff", "fix", "-m", "Merge pull request #7 from a/fix")
+    git(tmp_path, "clone", "-q", "--bare", str(work), "repos/o__n.git")
+    wrong = right.replace("shop.py", "tests/test_shop.py")
+    given = {"Rovo Dev": right, "Kodah, GPT-5-mini": wrong}
+    files = {}
+    for agent, folder in AGENTS.items():
+        patch = given.get(agent)
+        rows = [{"instance_id": name, "model_patch": patch}] if patch else []
+        metrics = {"recall": 0.5, "precision": 1.0} if patch == right else {"recall": 0.0, "precision": 0.0}
+        files[f"{folder}/all_preds.jsonl"] = "".join(json.dumps(row) + "\n" for row in rows)
+        files[f"{folder}/logs/{name}_metrics.json"] = json.dumps({"file_retrieval_metrics": metrics})
+        files[f"{folder}/trajs/{name}"] = "<problem_statement>\nThe total is 2.\n</problem_statement>"
+    committed(tmp_path / "benchmark", {f"evaluation/PBVerified/{path}": text for path, text in files.items()})
+    git(tmp_path / "benchmark", "branch", "submission")
+    (row,) = polybench_rows(tmp_path / "benchmark/.git", tmp_path / "repos")
+    assert (row["repo"], row["base_commit"], row["problem_statement"]) == ("o/n", base, "The total is 2.")
+    assert ("shop.py" in row["patch"], "CHANGES.md" in row["patch"], "test_shop" in row["patch"]) == (True, True, False)
+    instances = tmp_path / "instances.jsonl"
+    write_jsonl(instances, [row])
+    for agent, found in patches(tmp_path / "benchmark/.git").items():
+        write_jsonl(tmp_path / f"{agent}.jsonl", [{"instance_id": key, "model_patch": patch} for key, patch in found.items()])
+    (line,) = board_lines(instances, tmp_path / "repos", {agent: tmp_path / f"{agent}.jsonl" for agent in AGENTS}, [])
+    assert (line["files"], line["functions"]) == (["shop.py"], ["shop.py::total"])
+    assert line["answers"] == {
+        "Rovo Dev": {"files": ["shop.py"], "functions": ["shop.py::total"]}, "Kodah, GPT-5-mini": {"files": [], "functions": []}
+    }  # fmt: skip
 
 
-def test_confidence_is_that_in_the_first_file(cases):
-    one, two = cases.of("verified")
-    scores = {one.instance_id: scored(one, ["shop.py"], []), two.instance_id: scored(two, ["shop.py"], [])}
-    found = confidence_of(System("s", scores, confidence={one.instance_id: 0.9, two.instance_id: 0.3}))
-    assert [(row["issues"], row["right"]) for row in found["bins"]] == [(1, 0.0), (1, 1.0)]
-
-
-def test_the_page_has_the_text_of_its_sections_and_tables_of_the_figures(cases, tmp_path):
-    rows = cases.of("verified")
-    ours = {name: {row.instance_id: scored(row, row.truth.files, row.truth.functions) for row in rows} for name in (RANKER, OWN)}
-    systems = {name: System(name, scores, confidence=dict.fromkeys(scores, 0.9)) for name, scores in ours.items()}
-    systems["bad"] = System("bad", {row.instance_id: scored(row, ["README"], []) for row in rows}, [0.5, 0.7])
-    results = {"unseen": {"sets": {"python": of_set(rows, systems)}, "left_out": cases.left_out}}
-    (tmp_path / "text.md").write_text("## SWE-bench Verified\n\nWhat it\nsays.\n\n## How it was measured\n\nSo.")
-    page = results_page(results, texts_of(tmp_path))
-    assert "## SWE-bench Verified\n\nWhat it says.\n" in page
-    assert f"| {RANKER} | 100.0" in page
-    assert "| bad | 0.0" in page
-    assert "| 0.60 |" in page
-    assert "From 0.8 on: 100.0% of the issues, 100.0% of them right" in page
-    assert "| o__n-3 | it modifies no file of code" in page
-    assert page.index("What could not be had") < page.index("How it was measured")
-
-
-def test_repositories_that_nobody_looked_at_are_scored_with_a_finished_model_file(tmp_path):
-    shop = "fn total(prices: u32) -> u32 {\n    2\n}\n"
-    base = committed(tmp_path / "repos/u__n.git", {"src/shop.rs": shop, "bank.py": BANK})
-    hunk = "@@ -1,3 +1,3 @@\n fn total(prices: u32) -> u32 {\n-    2\n+    3\n }\n"
-    changes = {"python": PATCHES["o__n-2"], "rust": ("src/shop.rs", hunk, "total of prices is 2")}
-    for name, (path, hunk, issue) in changes.items():
-        row = {
-            "instance_id": f"u__n-{name}", "repo": "u/n", "base_commit": base, "problem_statement": issue,
-            "patch": f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n{hunk}",
-        }  # fmt: skip
-        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
-    files = [tmp_path / "python.jsonl", tmp_path / "rust.jsonl"]
-    found = evidence(files, tmp_path / "repos", WEIGHTS, ["bm25"], tmp_path / "out")
-    rust = found["sets"]["rust"]
-    assert [row["system"] for row in rust["table"]] == [RANKER, OWN, *ALONE, "bm25"]
-    assert [(row["language"], row["instances"]) for row in rust["languages"]] == [("rust", 1)]
-    assert {row["second"] for row in rust["differences"]} == {OWN, *ALONE, "bm25"}
-    assert {row["instance_id"]: row["language"] for row in found["instances"]} == {"u__n-python": "python", "u__n-rust": "rust"}
-    assert all(row["bm25"]["file_recall@5"] == 1 for row in found["instances"])
-    page = results_page({"unseen": found}, {})
-    assert "## Repositories that nobody looked at: rust, by language and repository\n" in page
-    learned = json.loads(WEIGHTS.read_text())
-    learned["provenance"]["repositories"] = {"u/n": 1}
-    (tmp_path / "weights.json").write_text(json.dumps(learned))
-    with pytest.raises(DataError, match="was trained on u/n"):
-        evidence(files, tmp_path / "repos", tmp_path / "weights.json", [], tmp_path / "out")
+def test_the_chart_shows_each_system_at_its_seconds_and_escapes_names():
+    points = [Point("ranker", 0.5, 50, 40, 60, "no model", False), Point("a<b>", 1000, 80, 70, 90, "9 tokens")]
+    drawn = quality_cost(points, "title", "file F1")
+    assert ElementTree.fromstring(drawn).tag.endswith("svg")
+    assert "a&lt;b&gt;" in drawn
+    left, right = (float(found) for found in re.findall(r'cx="([\d.]+)"', drawn))
+    assert left < right
 
 
 def test_fixes_are_commits_that_describe_a_bug_and_modify_a_function(tmp_path):

@@ -141,7 +141,7 @@ class Project:
 
     def night(self):
         """One run of the nightly deployment; all pairs, and the table of the repositories."""
-        assert self.deployed("nightly/nightly") == "COMPLETED"
+        assert self.deployed("pipeline/nightly") == "COMPLETED"
         return {row.instance_id for row in read_instances(self.root / MAIN["mine.pairs"])}, read_json(
             self.root / MAIN["mine.table"]
         )

@@ -117,13 +117,13 @@ def test_episodes_made_in_parts_have_the_scores_of_one_process(project):
     assert len(figures[0][0]) == 10
 
 
-def test_pairs_mined_in_parts_are_those_of_one_process_byte_for_byte(tmp_path, monkeypatch):
+def test_pairs_mined_in_parts_are_those_of_one_process_byte_for_byte(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    config = {"packages": ["pygtrie", "tabulate"], "per_repository": 2, "attempts_per_repository": 20, "workers": 1}
+    config = {"packages": ["pygtrie", "tabulate", "not_there"], "per_repository": 2, "attempts_per_repository": 20, "workers": 1}
     params = parse_params({"mine": config})
 
     made = []
-    for count, lost in ((0, None), (2, 0)):
+    for count, lost in ((0, None), (3, 0)):
         place = scratch(tmp_path, f"mine-{count}")
         with alone("mine", place):
             assert len(do(job("mine", place, params=params), count, lost)) == count
@@ -132,3 +132,4 @@ def test_pairs_mined_in_parts_are_those_of_one_process_byte_for_byte(tmp_path, m
         made[-1].append(sorted(path.relative_to(MAIN["mine.repos"]) for path in MAIN["mine.repos"].rglob("*")))
     assert made[0] == made[1]
     assert len(read_instances(MAIN["mine.pairs"])) >= 2
+    assert "warning: 1 repositories or packages gave nothing: not_there" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from fusesearch.core.errors import ArtifactError, ConfigError, OptionError
 from fusesearch.localizers import swerank
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.searcher import SearchOptions
-from fusesearch.localizers.swerank import SweRankEmbedLocalizer, candidates_of
+from fusesearch.localizers.swerank import SweRankEmbedLocalizer, candidates_of, read_order
 from fusesearch.search.repository import Repository
 from tests.fakes.dialogue import localized
 from tests.fakes.encoder import shared_encoder, tiny_encoder
@@ -163,3 +163,17 @@ async def test_an_encoder_that_is_missing_or_damaged_is_one_line_and_one_that_fa
     done = await run(repository, issue="another")
     assert (done.stop, done.answer) == ("error", None)
     assert done.error == "the encoder failed: RuntimeError: DefaultCPUAllocator: can't allocate memory at ..."
+
+
+@pytest.mark.parametrize(
+    ("reply", "order"),
+    [
+        ("[2] > [1]", [1, 0, 2]), ("[3]", [2, 0, 1]), ("3 > 1", [2, 0, 1]),
+        ("Of the 3 functions, [1]: [3]>[2]  >\n[1]", [2, 1, 0]),
+        ("[2] > [2] > [9] > [0] > [1]", [1, 0, 2]),
+        ("I cannot say.", [0, 1, 2]), ("", [0, 1, 2]), ("[0] > [17]", [0, 1, 2]), ("[²]", [0, 1, 2]),
+        ("9" * 10_000 + " [2]", [1, 0, 2]),
+    ],
+)  # fmt: skip
+def test_replies(reply, order):
+    assert read_order(reply, 3) == order

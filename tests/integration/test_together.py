@@ -101,6 +101,11 @@ def test_a_teacher_sees_what_the_student_will_see(tmp_path, monkeypatch):
     repository = SnapshotStore(tmp_path / "cache").repository(tmp_path / "repos/o__n.git", base)
     assert {row.issue for row in made} == {asyncio.run(localizer.localize(instance, repository)).issue}
     assert "- /repo/shop/basket.py" in made[0].issue
+    first = made[0].issue.partition("- /repo/")[2].split()[0]
+    path, _, name = first.partition("::")
+    looked_up = made[0].turns[0].calls[0].arguments
+    assert (looked_up["path"], looked_up["pattern"]) == (f"/repo/{path}", rf"\b{name.rpartition('.')[2]}\b")
+    assert made[0].answer.functions[0] == first, "the scripted teacher answers with what is listed first"
 
 
 async def test_a_failure_of_the_ranking_is_that_of_the_episode(repository):

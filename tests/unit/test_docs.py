@@ -1,7 +1,10 @@
 """What is generated in the pages is fresh, and their links lead somewhere."""
 
 import re
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+
+import pytest
 
 from flows.cli import docs
 from fusesearch.core.schema import Score
@@ -11,8 +14,27 @@ ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *(ROOT / f"experiments/{name}README.md" for name in ("", "reference/"))]
 
 
-def test_the_tables_of_metrics_are_fresh():
-    assert (ROOT / docs.EVALUATION_PAGE).read_text() == docs.evaluation_page(), "run: python -m flows.cli.docs"
+@pytest.mark.parametrize(("page", "made"), [(docs.EVALUATION_PAGE, docs.evaluation_page), (docs.README, docs.readme_page)])
+def test_tables_are_those_of_the_code_and_the_committed_results(page, made):
+    assert (ROOT / page).read_text() == made(), "run: python -m flows.cli.docs"
+
+
+def test_a_figure_of_the_readme_that_is_not_generated_stands_on_the_page_it_is_from():
+    section = docs.README.read_text().partition("## How good it is")[2].partition("\n## ")[0].replace("%", "")
+    evidence = (ROOT / "experiments/evidence/RESULTS.md").read_text()
+    figures = re.findall(r"\d+\.\d(?: \[[\d., ]*\])?", section)
+    assert len(figures) > 25
+    assert [figure for figure in figures if figure not in evidence] == []
+
+
+def test_pictures_of_the_readme_are_small_and_load_nothing():
+    names = re.findall(r"!\[[^]]+\]\(([^)]+)\)", docs.README.read_text())
+    texts = [(ROOT / name).read_text() for name in names]
+    assert docs.PICTURE.as_posix() in names
+    assert sum(map(len, texts)) < 300_000
+    for text in texts:
+        assert ElementTree.fromstring(text).tag.endswith("svg")
+        assert not re.search(r"@font-face|<script|(?:href|src)=\"http|url\(http", text)
 
 
 def test_every_metric_is_explained():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from string import Template
@@ -40,6 +41,11 @@ def render_notice(agent: Agent, remaining: int) -> str:
     if agent.prompt != "full":
         return ""
     return _render("last_turn") if remaining == 1 else _render("remaining", turns=remaining)
+
+
+def render_reminder(tools: Sequence[dict[str, Any]]) -> str:
+    """The request after a message that neither calls one of ``tools`` nor answers."""
+    return _render("reminder", tools=", ".join(f"`{tool['function']['name']}`" for tool in tools))
 
 
 def render_reflection(answered: bool) -> str:

@@ -28,6 +28,7 @@ _DASHES = (".lua", ".sql", ".hs", ".elm")
 _CHARACTER, _QUOTED, _STRING = r"'(?:\\[^'\n]*|[^'\\\n])'", r"'(?:[^'\\\n]|\\.)*'", r"\$?\"(?:[^\"\\\n]|\\.)*\""
 _LONG = r"[fF][rR]?\"(?!\"\")(?:[^\"\\\n]|\\.)*\"|[fF][rR]?'(?!'')(?:[^'\\\n]|\\.)*'|\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)|"
 _NO_BREAK = re.compile(r"[^\n]")
+_INTERFACE = re.compile(r"\binterface[ \t]*\{[^{}]*\}")
 _BRACES = re.compile(r"(?<=\{)(?<!\{\{)[^{}\n]*(?=\})")
 _FIELDS = re.compile(r"(?<=[#$]\{)[^{}\n]*(?=\})|(?<=\\\()[^\n\"]*(?=\))")
 """Fields of an f-string and of C#'s, and those of Ruby, JavaScript, Kotlin, Swift and others."""
@@ -124,6 +125,8 @@ def uses_in(
         own = outside[span.start - 1 : span.end]
         outside[span.start - 1 : span.end] = [""] * len(own)
         pieces.append((span, span.start, unnamed("\n".join(own), span.name) if any(name in line for line in own) else ""))
+    if calls and path.endswith(".go"):  # an interface declares methods as they are called
+        outside = _INTERFACE.sub(lambda match: _NO_BREAK.sub(" ", match[0]), "\n".join(outside)).split("\n")
     if calls and path.endswith(BRACED):  # there only values and the bodies of macros call, and others declare
         macro = value = False
         outside = without_text("\n".join(outside), path).split("\n")

@@ -31,6 +31,7 @@ class Agent(Section):
     max_context_tokens: int = Field(32_768, ge=64, description="context length at which the episode ends")
     max_new_tokens: int = Field(2048, ge=8, description="most tokens sampled for one turn")
     issue_chars: int = Field(20_000, ge=100, description="characters of the issue shown to the model")
+    reminder: bool = Field(False, description="after a first message with neither a call nor an answer, name the tools once")
     max_seconds: float | None = Field(
         None, gt=0, description="most wall time of one episode; beyond it, the episode counts as errored"
     )

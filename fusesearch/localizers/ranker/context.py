@@ -1,20 +1,24 @@
-"""What to read within a budget of tokens: for a text such as an issue, or for a name (:mod:`.name_context`).
+"""What to read within a budget of tokens: for a text such as an issue, or for a name.
 
 For a text, the likely functions of the answer stand first, in full; a long one is cut around the lines that share the words of
-the text. Then follow lines that call them and heads of what they call, and outlines of the likely files.
+the text. Then follow lines that call them and heads of what they call, and outlines of the likely files. For a name: its
+definitions, lines that use it, what it calls, lines of tests; or what a change of it concerns.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
+from operator import eq
 from pathlib import Path
 from typing import Any
 
-from fusesearch.code.kinds import is_code, is_test
+from fusesearch.code.kinds import is_code, is_foreign, is_test
 from fusesearch.code.naming import read_name, unwrapped
+from fusesearch.code.other.plain import declared
 from fusesearch.code.spans import FunctionSpan
 from fusesearch.core.caches import Caches
 from fusesearch.core.errors import DataError, OptionError
@@ -22,19 +26,22 @@ from fusesearch.core.schema import Context, Location, Place
 from fusesearch.localizers.ranker import answer_in, models
 from fusesearch.localizers.ranker.answer import Ranking, as_answer, location
 from fusesearch.localizers.ranker.building import Progress
+from fusesearch.localizers.ranker.columns import is_common
 from fusesearch.localizers.ranker.evidence import draw_evidence
 from fusesearch.localizers.ranker.excerpts import Page
-from fusesearch.localizers.ranker.facts import IDENTIFIER, words_of
+from fusesearch.localizers.ranker.facts import IDENTIFIER, term_of, words_of
 from fusesearch.localizers.ranker.index import Index
-from fusesearch.localizers.ranker.name_context import AROUND, BODIES, MAX_SPOTS, about_name
 from fusesearch.localizers.ranker.neighbours import Neighbours, Spot
+from fusesearch.localizers.ranker.paths import family
 from fusesearch.localizers.ranker.places import LEAST, lines_of
 from fusesearch.localizers.ranker.within import within
 from fusesearch.search.repository import Repository
 
 TOKENS, LEAST_TOKENS, MOST_TOKENS = 4000, 100, 100_000
-CALLERS = 5
-"""Callers of a function of a text, at most."""
+BODIES, AROUND, PERHAPS = 0.6, 0.8, 0.9
+"""Shares of the page up to which bodies stand, then what is around them, then what has a name and may mean another."""
+CALLERS, MAX_USES, MAX_SPOTS = 5, 200, 20
+"""Callers of a function of a text, and of a name; functions, or callers on one step of an impact, whose uses are looked up."""
 
 
 def context(repo: str | Path, text: str, tokens: int = TOKENS, impact: bool = False, **filters: Any) -> Context:
@@ -68,7 +75,7 @@ def context_of(
         models()  # raises before an index is made
     with Index(repository, folder or Caches().index, on_progress) as index:
         if named is not None:
-            return about_name(*named, index, tokens, impact)
+            return _about_name(*named, index, tokens, impact)
         ranking, fields = answer_in(text, index)
         places = as_answer(fields).places
         return _about_text(text, index, tokens, ranking, places) if places else Context(budget=tokens)
@@ -89,11 +96,10 @@ def name_in(text: str) -> tuple[str, str] | None:
 
 def _about_text(text: str, index: Index, tokens: int, ranking: Ranking, places: Sequence[Place]) -> Context:
     """The functions of the answer stand first, then others of its files. A file without any counts as one."""
-    code = Neighbours(index)
-    page = Page(code, tokens)
+    code, search = Neighbours(index), places[0].confidence is None
+    page = Page(code, tokens, "" if search else "%: the chance that the fix modifies the function, or the file.")
     evidence = draw_evidence(text)
-    told = [*((one.path, one.line) for one in evidence.frames), *((one.path, one.line) for one in evidence.paths)]
-    named = {(path.replace("\\", "/").rpartition("/")[2], line) for path, line in told}
+    named = {(one.path.replace("\\", "/").rpartition("/")[2], one.line) for one in (*evidence.frames, *evidence.paths)}
 
     def weight(path: str, line: int) -> float:
         """How much of the text a line has: its words, the rarer the more, and lines that the text names."""
@@ -101,16 +107,15 @@ def _about_text(text: str, index: Index, tokens: int, ranking: Ranking, places: 
         shared = sum(1 / math.log(2 + files) for word in sorted(words) if (files := ranking.words.get(word)))
         return shared + 10 * ((path.rpartition("/")[2], line) in named)
 
-    places = [place for number, place in enumerate(places) if number == 0 or (place.confidence or LEAST) >= LEAST]
-    paths, having = {place.path for place in places}, {one.candidate.path for one in ranking.functions}
-    likely = [one for one in ranking.functions if one.candidate.path in paths and one.probability >= LEAST]
-    rows = [location(one.candidate.entity, one.probability, ranking.reasons(one.candidate), lines_of(one)) for one in likely]
-    rows += [location(one.path, one.confidence or 0, one.reasons) for one in places if one.path not in having]
-    answered = {one.entity for place in places for one in place.functions}
-    wanted = [Location.model_validate(row) for row in rows]
-    if places[0].confidence is None:  # of a search
-        wanted = [one for place in places for one in place.functions or [Location(path=place.path)]]
-    wanted.sort(key=lambda one: (one.function is not None and one.entity not in answered, -(one.confidence or 0)))
+    places = [place for place in places if place is places[0] or search or (place.confidence or 0) >= LEAST]
+    having, paths = {one.candidate.path for one in ranking.functions}, {place.path for place in places}
+    wanted = [one for place in places for one in place.functions]
+    whole = [place for place in places if not place.functions and (search or place.path not in having)]
+    wanted += [Location(path=place.path, confidence=place.confidence, reasons=place.reasons) for place in whole]
+    wanted.sort(key=lambda one: -(one.confidence or 0))
+    likely = [one for one in ranking.functions if not search and one.candidate.path in paths and one.probability >= LEAST]
+    rows = (location(one.candidate.entity, one.probability, ranking.reasons(one.candidate), lines_of(one)) for one in likely)
+    wanted += map(Location.model_validate, rows)
     bodies = {Spot(one.path, FunctionSpan(*(one.lines or (1, 1 << 30)), one.function or "")): one for one in wanted}
     shown = [spot for spot, one in bodies.items() if page.body("function", spot, BODIES, one, partial(weight, one.path))]
     spots = [spot for spot in shown if spot.span.name][:MAX_SPOTS]
@@ -128,3 +133,98 @@ def _about_text(text: str, index: Index, tokens: int, ranking: Ranking, places: 
     for spot, one in bodies.items():
         page.body("function", spot, 1, one, partial(weight, one.path))
     return page.context()
+
+
+def _about_name(path: str, name: str, index: Index, tokens: int, impact: bool) -> Context:
+    """All definitions of a name, and what is around them. Raises :class:`DataError` if nothing has it."""
+    code, last, allowed = Neighbours(index), name.rpartition(".")[2], index.repository.allowed
+    known = (file for file, facts in index.facts(index.paths) if facts.find(term_of(last)) >= 0)
+    files = sorted(known, key=lambda file: (is_foreign(file), file))
+    tests = [file for file in index.repository.files() if is_test(file) and allowed(file)]
+    found = (_defined(code, [file for file in part if file.endswith(path)], last) for part in (files, tests))
+    spots, fits = _owned(name.split(".")[:-1], index.repository.root.name, next(filter(None, found), []))
+    spots = [one for one in spots if not any(one.lies_in(other) for other in spots)]
+    spots = [one for one in spots if allowed(one.path)] or spots
+    page = Page(code, tokens, "" if fits else f"`{name}` is not defined here{f', but `{last}` is' if spots else ''}.")
+    for spot in () if impact else spots:
+        page.body("definition", spot, BODIES)
+    page.fill((page.line("definition", spot) for spot in spots), AROUND)
+    spots = list({one.entity: one for one in spots}.values())[:MAX_SPOTS]
+    code.learn(spots, callees=not impact)
+    unsure = [use for file in files if not spots for use in code.words(file, last)][:MAX_USES]
+    steps = [spots]
+    while steps[-1] and (len(steps) == 1 or (impact and page.left > 1 - AROUND)):  # callers, callers of these, and so on
+        following: list[Spot] = []
+        for spot in steps[-1]:
+            kind, of = ("caller", spot.entity) if len(steps) == 1 else ("impact", str(len(steps)))
+            uses = list(islice(code.uses(spot), MAX_USES))
+            page.fill((page.line(kind, use.spot, of, use.line) for use in uses if use.sure), AROUND)
+            unsure += [use for use in uses if len(steps) == 1 and not use.sure]
+            following += [use.spot for use in uses if use.sure and use.spot.span.name]
+        steps.append([one for one in dict.fromkeys(following) if all(one not in step for step in steps)][:MAX_SPOTS])
+        code.learn(steps[-1] if impact else [], callees=False)
+    for spot in () if impact else spots:
+        page.fill((page.line("callee", callee, spot.entity) for callee in code.callees(spot)), AROUND)
+    page.fill((page.line("use", use.spot, last, use.line) for use in unsure), PERHAPS)
+    having = (file for file in tests if last in index.source(file))
+    tests = _concerned(index, tests, steps if impact else [spots]) if spots else list(having)
+    page.fill(page.line("test", use.spot, last, use.line) for file in tests if not impact for use in code.words(file, last))
+    context = page.context(tests if impact else ())
+    if spots and not context.excerpts:
+        raise DataError(f"nothing of {name} fits: allow more tokens or other files")
+    if not context.excerpts:
+        raise DataError(f"nothing here is called {name}{_nearest(last, index)}")
+    return context.model_copy(update={"name": name})
+
+
+def _defined(code: Neighbours, files: Iterable[str], last: str) -> list[Spot]:
+    """What has the last part of the name as its own: functions, and what declares it by its form."""
+    found: list[Spot] = []
+    for file in (file for file in files if last in code.index.source(file)):
+        spans = code.functions(file)
+        own = [span for span in spans if f".{span.name}".endswith(f".{last}")]
+        found += [Spot(file, span) for span in sorted([*own, *declared(file, code.lines(file), last, spans)])]
+    return found
+
+
+def _owned(owner: Sequence[str], root: str, found: Sequence[Spot]) -> tuple[list[Spot], bool]:
+    """Those whose path and name have the most of the parts before the last, and whether any has; else all.
+
+    The first parts may be missing, such as the package's own name, and others may stand between, as in what is exported.
+    """
+    wanted = [part.lower().replace("-", "_") for part in reversed(owner)]
+
+    def fit(spot: Spot) -> tuple[int, int]:
+        """How many parts of the owner stand there in their order, and how many right before the last."""
+        names = [root, *spot.path.split("/"), *spot.span.name.split(".")[:-1]]
+        parts = [part.lower().replace("-", "_").partition(".")[0] for part in reversed(names)]
+        rest = iter(parts)
+        return len([*takewhile(lambda part: part in rest, wanted)]), [*map(eq, parts, wanted), False].index(False)
+
+    most = max(map(fit, found), default=(0, 0))
+    return [spot for spot in found if fit(spot) == most or not most[0]], bool(found) and (most[0] > 0 or not owner)
+
+
+def _concerned(index: Index, tests: Iterable[str], steps: Sequence[Sequence[Spot]]) -> list[str]:
+    """The files of tests that name what is on a step, the nearest steps first, then those that name or have what holds it.
+
+    Callers count with what holds them.
+    """
+    found: dict[str, tuple[int, bool]] = {}
+    for file in tests:
+        words = set(IDENTIFIER.findall(index.source(file)))
+        for number, one in ((number, one) for number, step in enumerate(steps) for one in step if file not in found):
+            held = one.holder in words or one.holder in file
+            counts = held or not number or not ("." in one.span.name or is_common(one.called))
+            if counts and one.called.strip("$?!=") in words and family(file) == family(one.path):
+                found[file] = number, not held
+    return sorted(found, key=lambda file: (found[file], file))
+
+
+def _nearest(last: str, index: Index) -> str:
+    """The names that are most similar."""
+    facts = (facts for _, facts in index.facts(index.paths))
+    names = {name for one in facts for name in (*one.classes, *(span.name.rpartition(".")[2] for span in one.functions))}
+    alike = {name.lower(): name for name in sorted(names) if abs(len(name) - len(last)) < 5}
+    close = get_close_matches(last.lower(), alike)
+    return f"; near: {', '.join(alike[name] for name in close)}" if close else ""

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from itertools import accumulate
+from typing import Any
 
 from fusesearch.code.heads import head, signature
-from fusesearch.code.spans import FunctionSpan
 from fusesearch.core.schema import Context, Excerpt, ExcerptKind, Location, Place
 from fusesearch.core.text import printable
 from fusesearch.localizers.ranker.neighbours import Neighbours, Spot
@@ -75,8 +76,7 @@ class Page:
         weight: Callable[[int], float] = lambda line: 0,
     ) -> bool:  # fmt: skip
         """Add a definition in full; if it is long, the lines of it that matter, by their ``weight``. Whether it is shown."""
-        path, span = spot
-        spot = Spot(path, FunctionSpan(span.start, min(span.end, len(self._code.lines(path))), span.name))
+        spot = spot._replace(span=replace(spot.span, end=min(spot.span.end, len(self._code.lines(spot.path)))))
         most = min(share, 1 - self.left + LONG) if self._groups else share
         found = self._body(kind, spot, range(spot.span.start, spot.span.end + 1), place)
         room = most * self._whole - self._used - _bytes(_title(found)) - 1
@@ -87,9 +87,9 @@ class Page:
 
     def line(self, kind: ExcerptKind, spot: Spot, of: str = "", number: int = 0, place: Place | None = None) -> Excerpt:
         """A line of a function, or its head on one line."""
-        lines, span = self._code.lines(spot.path), spot.span
-        shown = (number, number) if number else head(lines, span.start, span.end)
-        return _excerpt(kind, spot, [shown], lines[number - 1] if number else signature(lines, span.start, span.end), of, place)
+        lines, start, end = self._code.lines(spot.path), spot.span.start, spot.span.end
+        shown, text = ((number, number), lines[number - 1]) if number else (head(lines, start, end), signature(lines, start, end))
+        return Excerpt(kind=kind, shown=[shown], text=text, of=of, **_of(spot, place))
 
     def context(self, tests: Sequence[str] = ()) -> Context:
         """All of it, and below it as many of the files of ``tests`` as fit."""
@@ -124,15 +124,12 @@ class Page:
             rows += [f"... lines {before + 1}-{first - 1} are left out"] if first > before + 1 else []
             rows += lines[first - 1 : last]
             before = last
-        return _excerpt(kind, spot, shown, "\n".join(rows), place=place)
+        return Excerpt(kind=kind, shown=shown, text="\n".join(rows), **_of(spot, place))
 
 
-def _excerpt(
-    kind: ExcerptKind, spot: Spot, shown: list[tuple[int, int]], text: str, of: str = "", place: Location | Place | None = None
-) -> Excerpt:
+def _of(spot: Spot, place: Location | Place | None) -> dict[str, Any]:
     sure = {"confidence": place.confidence, "reasons": place.reasons} if place else {}
-    where = {"path": spot.path, "function": spot.span.name or None, "lines": (spot.span.start, spot.span.end)}
-    return Excerpt.model_validate({"kind": kind, "shown": shown, "text": text, "of": of, **where, **sure})
+    return sure | {"path": spot.path, "function": spot.span.name or None, "lines": (spot.span.start, spot.span.end)}
 
 
 def _title(one: Excerpt) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from os.path import commonpath
 from typing import NamedTuple
 
 from fusesearch.code.calls import CallGraph
-from fusesearch.code.functions import function_spans, spans_without_tree
+from fusesearch.code.functions import spans_of
 from fusesearch.code.heads import printable_lines
 from fusesearch.code.modules import outlines_of
 from fusesearch.code.other.plain import CONSTRUCTORS, callable_name, calls_in, unnamed, uses_in
@@ -24,12 +24,9 @@ from fusesearch.localizers.ranker.facts import term, term_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.paths import family
 
-CALLEES, MAX_SAME = 8, 200
-"""Callees of a function; definitions of one name that are kept: where there are more, none is sure."""
-
-MAX_FILES, MAX_FOLLOWED = 1000, 30
-"""Files that are searched for uses of a name, the likeliest first; files of Python whose calls are followed for that."""
-
+CALLEES, MAX_SAME, MAX_FILES, MAX_FOLLOWED = 8, 200, 1000, 30
+"""Callees of a function; definitions of one name that are kept (where there are more, none is sure); files that are searched for
+uses of a name, the likeliest first; files of Python whose calls are followed for that."""
 _NEED_OBJECTS = (".py", ".go", ".php", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
 """Suffixes of languages in which a call of a method has its object before it."""
 
@@ -81,7 +78,7 @@ class Neighbours:
         self.words = lru_cache(maxsize=4096)(self._words)
         self._graph = CallGraph(outlines_of(index.repository))
         self._called: dict[Spot, list[str]] = {}
-        self._defined: dict[str, list[Spot]] = defaultdict(list)
+        self._defined: dict[str, dict[Spot, None]] = defaultdict(dict)
         self._naming: dict[str, list[str]] = defaultdict(list)
 
     def learn(self, spots: Iterable[Spot], callees: bool = True) -> None:
@@ -89,16 +86,15 @@ class Neighbours:
         fresh = {spot: calls_in(self._text(spot), spot.path) if callees else [] for spot in spots}
         own = {spot.called for spot in fresh} - self._naming.keys()
         names = own | ({name for some in fresh.values() for name in some if not is_common(name)} - self._defined.keys())
-        keys = {name: [f"d:{name}", *(f"q:{name}.{made}" for made in CONSTRUCTORS)] for name in names}
-        defined = {term(key): name for name, some in keys.items() for key in some}
+        defined = {term(key): name for name in names for key in (f"d:{name}", *(f"q:{name}.{made}" for made in CONSTRUCTORS))}
         for spot in fresh:
-            self._defined[spot.called] += [] if spot in self._defined[spot.called] else [spot]
-        for path, facts in self.index.facts(self.index.paths):
+            self._defined[spot.called].setdefault(spot)
+        for path, facts in self.index.facts(self.index.paths if names else ()):
             for key in defined.keys() & facts.terms:
                 spans, same = facts.functions, self._defined[defined[key]]
                 for spot in (Spot(path, spans[number]) for number, _ in facts.functions_with(facts.find(key))):
-                    known = len(same) == MAX_SAME or spot in same or any(spot.lies_in(one) for one in same)
-                    same += [spot] if spot.called == defined[key] and not known else []
+                    if spot.called == defined[key] and len(same) < MAX_SAME and not any(spot.lies_in(one) for one in same):
+                        same.setdefault(spot)
             for name in own:
                 self._naming[name] += [path] if facts.find(term_of(name)) >= 0 else []
         self._called |= fresh
@@ -119,13 +115,13 @@ class Neighbours:
         name, followed, calls = spot.called, 0, spot.span in self.functions(spot.path)
         several = len({one.entity for one in self._defined[name]}) > 1
         files = [path for path in self._naming[name] if family(path) == family(spot.path)]
-        likely = {path: spot.holder in self.index.source(path) for path in files}
-        files.sort(key=lambda path: (path != spot.path, not likely[path], -len(commonpath([path, spot.path])), path))
+        having = {path for path in files if spot.holder in self.index.source(path)}
+        files.sort(key=lambda path: (path != spot.path, path not in having, -len(commonpath([path, spot.path])), path))
         for path in files[:MAX_FILES]:
             found = self.words(path, name, calls)
             followed += bool(found)
             for use in found:
-                targets = self._followed(use.spot) if several and followed <= MAX_FOLLOWED else []
+                targets = self._followed(use.spot) if several and followed <= MAX_FOLLOWED else ()
                 meant = [one for one in targets if one.called == name] or self._by_name(name, use.spot)
                 inside = use.spot.span.name and use.spot.lies_in(spot)  # a method of a class uses it
                 own = path == spot.path and use.line in spot.span and not inside
@@ -137,12 +133,9 @@ class Neighbours:
         found = uses_in(path, self.lines(path), name, self.functions(path), calls) if name in self.index.source(path) else ()
         return [Use(Spot(path, around or FunctionSpan(line, line, "")), line) for line, around in found]
 
-    def _functions(self, path: str) -> list[FunctionSpan]:
-        found = next((facts.functions for _, facts in self.index.facts([path])), None)
-        if found is None:  # a test
-            source = self.index.source(path)
-            found = spans_without_tree(source) if is_python(path) else function_spans(source, path)
-        return found
+    def _functions(self, path: str) -> Sequence[FunctionSpan]:
+        known = [facts.functions for _, facts in self.index.facts([path])]  # none of a test
+        return known[0] if known else spans_of(self.index.source(path), path)
 
     def _text(self, spot: Spot) -> str:
         """The lines of a definition, with its own name made unknown."""

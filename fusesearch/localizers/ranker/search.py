@@ -82,7 +82,7 @@ def is_search(text: str) -> bool:
 def words_in_search(text: str, called: frozenset[str]) -> dict[str, frozenset[str]]:
     """The words that count, in order, with their forms; of an identifier the whole, too.
 
-    Words that most texts have count only if a file is called so, which ``called`` tells, or as the only one.
+    Words that most texts have count only if a file is called so, which ``called`` tells, or where there are no others.
     """
     written = IDENTIFIER.findall(text[:MAX_CHARS])
     found: dict[str, frozenset[str]] = {}
@@ -95,7 +95,7 @@ def words_in_search(text: str, called: frozenset[str]) -> dict[str, frozenset[st
             short, named = len(part) < 2 or part in SHORT_WORDS, not called.isdisjoint(forms_of(part))
             if len(written) == 1 or not (short or (part in STOPWORDS and not named)):
                 found[part] = forms_of(part)
-    return found
+    return found or {part: forms_of(part) for word in written for part in parts_of(word)}
 
 
 @lru_cache(maxsize=100_000)

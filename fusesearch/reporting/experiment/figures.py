@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fusesearch.core.errors import ConfigError
 from fusesearch.evaluation.metrics import METRICS, Metric
 from fusesearch.reporting import charts
 from fusesearch.reporting.experiment.results import ArmResult, ClaimResult, Results
@@ -25,12 +24,6 @@ def draw(names: Iterable[str], results: Results) -> list[Figure]:
         caption, of = FIGURES[name]
         drawn += charts.figure(name, caption, of(results))
     return drawn
-
-
-def check_figures(names: Iterable[str]) -> None:
-    """Raise :class:`ConfigError` for an unknown figure; the message lists the known ones."""
-    if unknown := [name for name in names if name not in FIGURES]:
-        raise ConfigError(f"there is no figure {unknown[0]!r}: use {', '.join(FIGURES)}")
 
 
 def arms(results: Results) -> Any:

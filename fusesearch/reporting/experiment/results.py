@@ -5,18 +5,21 @@ Shares are in [0, 1]; the papers' figures are as printed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from fusesearch.core.errors import ArtifactError, first_fault
+from fusesearch.core.errors import ArtifactError, ConfigError, first_fault
 from fusesearch.core.schema import Record
 from fusesearch.core.storage import read_json
 from fusesearch.evaluation.metrics import METRICS, Metric
 from fusesearch.evaluation.statistics import LEAST_SEEDS, Difference
 
 PAGE, RESULTS = "RESULTS.md", "results.json"
+FIGURE_NAMES = ("arms", "differences", "calls_by_turn")
+"""What ``figures.py`` draws; to import it takes seconds."""
 
 Verdict = Literal["confirmed", "refuted", "undecided", "not measured"]
 _WORD: dict[Verdict, str] = {"confirmed": "holds", "refuted": "reversed", "undecided": "open", "not measured": "open"}
@@ -132,6 +135,12 @@ class Results(Record):
     def measured_seeds(self) -> list[int]:
         """The finished seeds of any arm; ``seeds`` are the requested ones."""
         return sorted({seed for arm in self.arms for seed in arm.seeds})
+
+
+def check_figures(names: Iterable[str]) -> None:
+    """Raise :class:`ConfigError` for an unknown figure; the message lists the known ones."""
+    if unknown := [name for name in names if name not in FIGURE_NAMES]:
+        raise ConfigError(f"there is no figure {unknown[0]!r}: use {', '.join(FIGURE_NAMES)}")
 
 
 def read_results(folder: Path) -> Results:

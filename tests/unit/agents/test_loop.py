@@ -92,6 +92,24 @@ async def test_a_final_message_without_locations_is_no_answer(text, answered):
     assert (trajectory.answer is not None) == answered
 
 
+@pytest.mark.parametrize(
+    ("script", "stop"),
+    [
+        (["To fix it, look for the function.", calls("a"), ANSWER], "answer"),
+        (["I would search.", ANSWER], "answer"),
+        ([calls("a"), "It is somewhere.", "I give up."], "no_answer"),
+        (["First.", "Second."], "no_answer"),
+    ],
+)
+async def test_prose_is_reminded_of_the_tools_once(script, stop):
+    trajectory = await episode(script, agent=Agent(reminder=True))
+    assert (trajectory.stop, [turn.text for turn in trajectory.turns]) == (stop, script)
+    users = [message.content for message in messages_of(trajectory) if message.role == "user"]
+    assert len(users) == 2
+    assert "`grep`, `glob`" in users[1]
+    assert len((await episode(script[-2:], agent=Agent(reminder=True, max_turns=1))).turns) == 1
+
+
 async def test_a_call_that_cannot_be_read_teaches_and_spoils_no_other():
     trajectory = await episode(['<tool_call>{"name": </tool_call>\n' + calls("a"), ANSWER])
     first, second = trajectory.turns[0].observations

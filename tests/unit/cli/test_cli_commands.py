@@ -106,6 +106,18 @@ def test_score_says_what_is_wrong_with_a_row(run, tmp_path, row, message):
     assert f"t.jsonl{message}" in failed(done)
 
 
+def test_score_prints_a_row_beside_those_of_a_board(run, tmp_path):
+    answers = {"other": {"files": ["a.py"]}}
+    rows = [{"instance_id": str(number), "files": ["a.py" if number % 4 else "b.py"], "answers": answers} for number in range(12)]
+    named = lines(tmp_path / "p.jsonl", *({"instance_id": row["instance_id"], "files": row["files"]} for row in rows))
+    board = lines(tmp_path / "b.jsonl", *rows)
+    done = run("score", "--predictions", named, "--board", board)
+    yours, other = [line.split(" | ") for line in done.stdout.splitlines() if line.startswith(("| yours", "| other"))]
+    assert (yours[1], yours[4], other[4]) == ("12", "100.0 [100.0, 100.0]", "75.0 [46.3, 103.7]")
+    assert other[-1].startswith("+25.0 [-3.7, +53.7]")
+    assert run("score", "--predictions", named).exit_code == 2
+
+
 @pytest.mark.parametrize("command", ["localize", "context", "ask", "view", "mcp", "tool", "truth", "score", "doctor", "install"])
 def test_every_help_teaches_with_an_example_and_fits_a_page(run, command):
     result = run(command, "--help")

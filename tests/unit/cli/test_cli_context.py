@@ -12,7 +12,9 @@ def test_text_has_the_function_with_its_path_lines_and_body(run, repo, issue, mo
     monkeypatch.chdir(repo)
     result = run("context", "perimeter(3) is wrong")
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("## pkg/shapes.py:6-7  perimeter (")
+    assert result.stdout.startswith(
+        "%: the chance that the fix modifies the function, or the file.\n\n## pkg/shapes.py:6-7  perimeter ("
+    )
     assert "def perimeter(side):\n    return 3 * side\n" in result.stdout
     by_option = run("context", "--repo", repo, "--issue", issue)
     assert "def perimeter(side):\n    return 3 * side\n" in by_option.stdout

@@ -211,7 +211,7 @@ async def test_the_folder_is_seen_as_it_is_now_and_not_through_a_link_that_repla
 
 
 def test_options_that_do_not_fit_are_usage_errors_and_an_invalid_root_or_checkpoint_one_line(run, tmp_path):
-    for options in ("", "--root . --transport sse", "--root . --model m --checkpoint c"):
+    for options in ("", "--root . --transport sse", "--root . --model m --checkpoint c", "--root . --root docs"):
         assert run("mcp", *options.split()).exit_code == 2
     for options in (["--root", tmp_path / "nowhere"], ["--root", tmp_path, "--checkpoint", tmp_path]):
         failed(run("mcp", *options))

@@ -6,7 +6,7 @@ import pytest
 
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Instance, Truth
-from fusesearch.evaluation.predictions import score_files
+from fusesearch.evaluation.predictions import YOURS, score_board, score_files
 from tests.fakes.git import committed, git
 
 TRUTH = [
@@ -60,6 +60,20 @@ def test_instances_with_a_nested_truth_serve_as_truth(score):
     ]  # fmt: skip
     predictions = [{"instance_id": "2", "files": ["c.py"]}]
     assert score(predictions, rows) == score(predictions)
+
+
+def test_a_board_scores_code_alone_and_each_system_where_it_answered(tmp_path):
+    answers = [{"one": {"files": ["a.py", "tests/test_a.py"], "functions": ["a.py::f"]}, "two": {}}, {"one": {"files": ["b.py"]}}]
+    rows = [{**row, "files": [*row["files"], "CHANGES.md"], "answers": own} for row, own in zip(TRUTH, answers, strict=True)]
+    board, mine = tmp_path / "board.jsonl", tmp_path / "mine.jsonl"
+    board.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    mine.write_text(json.dumps({"instance_id": "2", "files": ["c.py", "b.py"]}), encoding="utf-8")
+    found = score_board(board, mine)
+    assert {name: [score.file_f1 for score in scores] for name, scores in found.items()} == {
+        YOURS: [0, 1], "one": [1, pytest.approx(2 / 3)], "two": [0]
+    }  # fmt: skip
+    assert [score.function_f1 for score in found["one"]] == [1, 0]
+    assert list(score_board(board)) == ["one", "two"]
 
 
 PATCH = """diff --git a/a.py b/a.py

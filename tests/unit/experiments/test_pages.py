@@ -1,7 +1,6 @@
 """The committed pages are made of the committed results, and say of the papers what their tables say."""
 
-from experiments.evidence.page import results_page, texts_of
-from fusesearch.core.storage import read_json
+from experiments.evidence.page import made
 from fusesearch.evaluation.quality import combined_f1
 from fusesearch.reporting.experiment.pages import overview, page
 from fusesearch.reporting.experiment.results import read_results
@@ -19,7 +18,7 @@ def test_the_pages_of_experiments_and_the_page_over_all_are_fresh():
 
 def test_the_page_of_the_evidence_is_fresh():
     folder = EXPERIMENTS / "evidence"
-    assert (folder / "RESULTS.md").read_text() == results_page(read_json(folder / "results.json"), texts_of(folder))
+    assert {name: (folder / name).read_text() for name in ("RESULTS.md", "quality_cost.svg")} == made(folder)
 
 
 def test_what_a_committed_experiment_says_of_a_paper_stands_in_the_papers_table():

@@ -57,7 +57,10 @@ def test_the_list_says_what_is_finished(project, run):
     folder.mkdir()
     (folder / "experiment.yaml").write_text(yaml.safe_dump({**EXPERIMENT, "finished": "v1"}))
     shown = run("experiment", "list").output.splitlines()
-    assert [line.split() for line in shown] == [["filters", "Filters"], ["past", "Filters", "(finished)"]]
+    assert [" ".join(line.split()) for line in shown[1:]] == [
+        "filters 2 2 17 15 min nothing yet Filters",
+        "past 2 2 - finished nothing yet Filters",
+    ]
     assert "past is finished" in run("experiment", "run", "past").output
     assert "past" not in run("experiment", "run", "all", "--dry-run").output
 
@@ -66,8 +69,9 @@ def test_a_dry_run_lists_what_would_run_and_writes_nothing(project, run):
     before = sorted(project.rglob("*"))
     shown = run("experiment", "run", "filters", "--dry-run")
     assert shown.exit_code == 0, shown.output
-    assert "mine (main pipeline): none, seed 0; F1 [both], seed 0 and 2 more" in shown.output
-    assert all(f"  {name}: " in shown.output for name in [*nodes("evaluate"), "results-filters"])
+    assert "mine (main pipeline), 5 min: none, seed 0; F1 [both], seed 0 and 2 more" in shown.output
+    assert "  none: 8 min a seed if it ran alone" in shown.output
+    assert all(f"  {name}, " in shown.output for name in [*nodes("evaluate"), "results-filters"])
     assert sorted(project.rglob("*")) == before
 
 

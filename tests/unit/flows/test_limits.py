@@ -41,13 +41,14 @@ DEPLOYMENTS = {row["name"]: row for row in yaml.safe_load((ROOT / "flows/prefect
 
 
 @pytest.mark.parametrize(("name", "schedules"), [("pipeline", 1), ("nightly", 1), ("stage", 0), ("experiment", 1)])
-def test_a_deployment_names_a_flow_its_parameters_and_schedules_that_are_off(name, schedules):
+def test_a_deployment_names_a_flow_its_parameters_schedules_and_automations_that_are_off(name, schedules):
     row = DEPLOYMENTS[name]
     path, _, function = row["entrypoint"].partition(":")
     flow = getattr(importlib.import_module(path.removesuffix(".py").replace("/", ".")), function)
-    assert flow.name == name
+    assert flow.name == ("pipeline" if name == "nightly" else name)
     assert row.get("parameters", {}).keys() <= flow.parameters.properties.keys()
     assert [schedule["active"] for schedule in row.get("schedules", [])] == [False] * schedules
+    assert [trigger["enabled"] for trigger in row.get("triggers", [])] == [False] * (name == "stage")
 
 
 def test_a_stage_that_fails_says_why(tmp_path, monkeypatch):

@@ -1,6 +1,8 @@
 """A run of a stage: inputs that change meanwhile, runs that killed processes left, and what Prefect shows of it."""
 
+import hashlib
 import json
+import logging
 import shutil
 from contextlib import nullcontext
 from pathlib import Path
@@ -11,12 +13,13 @@ import pytest
 from filelock import FileLock
 from prefect.states import Running
 
-from flows import stage
+from flows import events, stage
 from flows import stage as stages
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import DataError
 from fusesearch.core.storage import read_json, write_json, write_text
 from tasks.running.node import Node
+from tasks.stages import STAGES
 
 ROOT = Path(__file__).parents[3]
 SELECT = Node(stage="select")
@@ -37,16 +40,44 @@ def project(tmp_path, monkeypatch):
         monkeypatch.setattr(stage, name, lambda *_: nullcontext(SimpleNamespace(log=None)))
     for name in ("show", "track"):
         monkeypatch.setattr(stage, name, lambda *_: "")
+    monkeypatch.setattr(events, "emit_event", lambda *_, **__: None)
     return tmp_path
 
 
-def run(during=lambda: None):
+def run(during=lambda: None, made="made", **figures):
     with stage.running(SELECT) as job:
         for path in SELECT.outputs[:-1]:
-            write_text(path, "made")
-        job.metrics = {"selected": 1}
+            write_text(path, made)
+        job.metrics = {"selected": 1, **figures}
         during()
     return job
+
+
+def test_prefect_hears_of_data_that_are_new_and_of_what_was_lost(project, monkeypatch, caplog):
+    told = []
+    monkeypatch.setattr(events, "emit_event", lambda name, resource, payload: told.append((name, resource, payload)))
+    monkeypatch.setattr(events, "get_run_logger", logging.getLogger)
+    for made in ("one", "one", "two"):
+        run(made=made)
+    run(made="one", arm={"errored": 2})
+    assert [name for name, *_ in told] == ["fusesearch.dataset.new", "fusesearch.dataset.new", "fusesearch.stage.lost"]
+    resource = told[0][1]
+    assert (resource["prefect.resource.id"], resource["path"]) == ("fusesearch.select.trajectories", SELECT.outputs[0].as_posix())
+    assert resource["digest"] == hashlib.md5(b"one").hexdigest()
+    assert told[2][2] == {"lost": ["arm.errored: 2"]}
+    assert "select ended with less than it was given: arm.errored: 2" in caplog.text
+
+
+def test_a_repository_by_name_that_gives_nothing_is_said(tmp_path):
+    rows = [
+        {"repo": "a/full", "kept": 2},
+        {"repo": "a/empty", "kept": 0},
+        {"repo": "b/empty", "pairs": 0},
+        {"repo": "b", "pairs": 1},
+    ]
+    write_json(tmp_path / "table.json", {"repositories": rows, "skipped": {"c/away": "no clone"}})
+    job = SimpleNamespace(stage=STAGES["mine"], output=lambda _: tmp_path / "table.json", metrics={"pairs": 3})
+    assert list(events.lost_by(job)) == ["c/away: no clone", "a/empty: no pair", "b/empty: no pair"]
 
 
 def test_a_run_writes_its_metrics_and_leaves_nothing_behind(project):
@@ -117,15 +148,14 @@ def test_a_run_closes_the_runs_of_killed_processes_of_its_stage(project, monkeyp
 
 def test_the_address_of_a_run_holds_no_password(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://ann:secret@mlflow.example.org/")
-    client = SimpleNamespace(get_run=lambda run_id: SimpleNamespace(info=SimpleNamespace(experiment_id="7")))
-    monkeypatch.setattr(stages, "make_client", lambda uri: client)
-    assert stages.run_page("abc") == "https://ann@mlflow.example.org/#/experiments/7/runs/abc"
+    assert stages.run_page("abc") == "https://ann@mlflow.example.org/#/runs/abc"
 
 
 def test_a_run_that_is_not_recorded_yet_says_how_to_record_it(monkeypatch):
     pages = []
     monkeypatch.setattr(stages, "create_markdown_artifact", lambda page, **_: pages.append(page))
     stage = SimpleNamespace(name="select", shows=())
-    stages.show(SimpleNamespace(stage=stage, node=stage, metrics={"selected": 3}), "")
+    stages.show(SimpleNamespace(stage=stage, node=stage, metrics={"selected": 3}), "", {"a.csv": "0f"})
     assert "`python -m flows track`" in pages[0]
     assert "| selected | 3 |" in pages[0]
+    assert "| a.csv | 0f |" in pages[0]

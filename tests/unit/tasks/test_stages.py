@@ -12,7 +12,7 @@ from fusesearch.core.errors import ConfigError
 from fusesearch.core.overrides import flat_params
 from fusesearch.core.presets import FILTER_PRESETS, NO_PRESET
 from tasks.running import deps
-from tasks.running.places import MAIN, Places
+from tasks.running.places import MAIN
 from tasks.stages import STAGES, stage_named
 
 ROOT = Path(__file__).parents[3]
@@ -118,14 +118,6 @@ def test_a_damaged_pipeline_is_a_config_error(tmp_path, monkeypatch, text):
     (tmp_path / "dvc.yaml").write_text(text)
     with pytest.raises(ConfigError):
         deps.check_files(STAGES["mine"], Params())
-
-
-def test_places_of_another_root_and_of_nodes():
-    places = Places({"sft": Path("artifacts/nodes/sft-0a1b2c3d")}, root=Path("elsewhere"))
-    assert places["sft.curve"] == Path("elsewhere/artifacts/nodes/sft-0a1b2c3d/curve.csv")
-    assert places["split.rl"] == Path("elsewhere/data/splits/rl.parquet")
-    with pytest.raises(KeyError):
-        places["sft.nothing"]
 
 
 @pytest.mark.parametrize("name", ["small", "paper-4b", "paper-30b", "tooltrain-7b", "tooltrain-32b", "reposearch-r1"])

@@ -37,7 +37,7 @@ EVENTS = 1_000_000
 MUTANT_SECONDS, UNTOUCHED_SECONDS = 4.2, 1.4
 """Processor seconds for the examples of a mutant, and for one run twice without it: a fallback where events are not counted.
 
-Both lie in gaps, so that a machine's speed and load decide nothing: of nano's examples those with a fault take at most 3.0 or
+Both lie in gaps, so that a machine's speed and load decide nothing: of nano's examples those with a fault take at most 3.1 or
 at least 5.9 s, those without at most 0.8 or at least 3.0 s (Xeon of 2 cores, two at work).
 """
 

@@ -75,6 +75,13 @@ package shop
 type Cart struct { prices []int }
 func (c *Cart) Total() int { return Taxed(1) }
 func Taxed(price int) int { return price * 2 }
+type Totaler interface {
+	Total() int
+}
+var sum = func() int {
+	price := 1
+	return Taxed(price)
+}()
 """,
     "go/pay.go": "package shop\n\nfunc Pay(c *Cart) int {\n\treturn c.Total()\n}\n",
     "go/cart_test.go": "package shop\n\nfunc TestTotal(t *T) {\n\tc := Cart{}\n\trequire.Equal(t, 2, c.Total())\n}\n",
@@ -175,6 +182,7 @@ Basket#sum() | web/cart.js:5 Basket.sum | | web/cart.js:2 total |
 web/cart.js::total | web/cart.js:2 total | web/cart.js:5 Basket.sum | web/cart.js:3 taxed | web/cart.test.js:2
 Trolley.weigh | ts/trolley.ts:3 Trolley.weigh | ts/push.ts:1 push | ts/trolley.ts:4 Trolley.heap, ts/rate.ts:1 rateOf |
 Cart.Total | go/cart.go:3 Cart.Total | go/pay.go:4 Pay | go/cart.go:4 Taxed | go/cart_test.go:5 TestTotal
+go.Taxed | go/cart.go:4 Taxed | go/cart.go:3 Cart.Total, go/cart.go:10 | |
 rust/src/lib.rs::Cart::total | rust/src/lib.rs:3 Cart.total | rust/src/lib.rs:6 pay | rust/src/lib.rs:5 taxed |
 java/Cart.java::Cart.clear | | | |
 java.Cart.total | java/Cart.java:4 Cart.total | java/Pay.java:5 Pay.pay | java/Cart.java:5 Cart.taxed |
@@ -212,6 +220,7 @@ def test_all_definitions_are_shown_an_owner_that_does_not_fit_is_said_and_nothin
     context = found(tree, "prices.append")
     assert context.text.startswith("`prices.append` is not defined here.\n\n## ")
     assert places(context, "use") == ["shop/cart.py:6 Base.add"]
+    assert places(found(tree, "paid"), "test") == ["test/more_test.rb:2"]
     with pytest.raises(DataError, match=r"^nothing here is called taxe; near: taxed$"):
         found(tree, "taxe")
 

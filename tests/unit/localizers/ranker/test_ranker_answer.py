@@ -58,6 +58,12 @@ def columns(root: Path, issue: str) -> dict[str, dict[str, float]]:
     return {candidate.entity: candidate.columns for candidate in [*found.files, *found.functions]}
 
 
+@pytest.mark.parametrize("label", ["## Title:\n\n", "# Title\n", "**Title:** ", "Issue title: "])
+def test_what_a_form_has_before_the_title_is_none(root: Path, label: str):
+    issue = "Title items\n\nThey are read from the store."
+    assert str(columns(root, label + issue)) == str(columns(root, issue))  # nan is not itself
+
+
 def test_columns_are_those_of_models_and_say_what_calls_frames_messages_and_paths_tell(root: Path):
     with Index(Repository(root), None) as index:
         found = candidates_of('`total` is wrong\nTraceback\n  File "pkg/fast.py", line 5, in total\n', index)

@@ -46,6 +46,18 @@ def test_a_sure_ranking_answers_with_one_place_and_a_shared_one_with_more():
         assert [one.entity for one in found.modify] == [one.entity for one in shown.best().modify]
 
 
+@pytest.mark.parametrize(("sure", "files"), [
+    ([0.9, 0.1, 0.1, 0.1, 0.1], 1), ([0.5] * 5, 5), ([0.5, 0.3, 0.3, 0.2, 0.05, 0.05, 0.05], 3), ([0.4, 0.15, 0.02], 1),
+])  # fmt: skip
+def test_an_answer_is_as_long_as_the_fall_of_its_probabilities_allows(sure, files):
+    assert len(ranking(sure).best().files) == files
+
+
+def test_an_answer_of_more_files_names_more_functions():
+    inside = [(0, 0.5), (0, 0.2), (0, 0.2)]
+    assert [len(ranking(sure, inside).best().functions) for sure in ([0.9], [0.9, 0.8, 0.7])] == [1, 3]
+
+
 NAMED = {"defines_title": 1.0}
 
 
