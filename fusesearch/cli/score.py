@@ -46,6 +46,7 @@ def score(
         from fusesearch.reporting.page import Page, Section
 
         scores = score_board(board, predictions, repos)
-        return typer.echo(Page(board.stem, [Section("", [], [board_table(scores)])]).render("md"))
+        table = board_table(scores, "In percent: means over issues, 95% intervals")
+        return typer.echo(Page(f"Answers to {board.stem}", [Section("Systems", [], [table])]).render("md"))
     assert truth is not None  # noqa: S101 - one of the two is named
     print_json(score_files(predictions, truth, repos))
