@@ -24,6 +24,11 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
+def files_in(text: Path) -> dict[str, str]:
+    """Files by path, of a text in which each stands below a line ``==== path``."""
+    return dict(part.split("\n", 1) for part in text.read_text().split("==== ")[1:])
+
+
 def committed(folder: Path, files: Mapping[str, str] | None = None, message: str = "all") -> str:
     """Commit ``files`` and all that the folder holds to a repository there; returns the commit."""
     folder.mkdir(parents=True, exist_ok=True)

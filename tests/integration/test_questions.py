@@ -2,8 +2,8 @@
 
 import asyncio
 import re
-import textwrap
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -28,69 +28,17 @@ from fusesearch.training.trainer import load_student
 from tasks.running.node import Job, Node
 from tasks.running.places import MAIN
 from tasks.select import select_candidates
-from tests.fakes.git import write
+from tests.fakes.git import files_in, write
 from tests.fakes.training import snapshots_in
 
-FILES = {
-    "quizpkg/__init__.py": '"""A made-up package.\n\n>>> sail(10)\n30\n"""\n\nfrom quizpkg.api import *\n',
-    "quizpkg/api.py": (
-        '"""What users see."""\n\nfrom quizpkg.engine import go_down as dive\nfrom quizpkg.engine import sail, tow\n\n'
-        '__all__ = ["dive", "sail", "tow"]\n'
-    ),
-    "quizpkg/engine.py": '''
-        """How boats move."""
-
-        from quizpkg.limits import SPEED
-
-
-        def sail(hours, speed=3, port="harbor-7", dry=False):
-            """Sail.
-
-            >>> sail(2)
-            6
-            """
-            checked(hours)
-            return hours * speed
-
-
-        def go_down(depth):
-            """Go down.
-
-            >>> go_down(4)
-            4
-            """
-            checked(depth)
-            return depth
-
-
-        def tow(load):
-            """Tow.
-
-            >>> tow(10)
-            250
-            """
-            return load * SPEED
-
-
-        def checked(number):
-            if number < 0:
-                raise ValueError("negative")
-            return number
-        ''',
-    "quizpkg/decoy.py": (
-        '"""Others of the same names."""\n\n\ndef sail(hours, speed=99):\n    return hours\n\n\n'
-        "def dive(depth):\n    return depth\n\n\ndef labelled(text):\n    return lambda function: function\n\n\n"
-        '@labelled("a")\ndef first(value=1):\n    return value\n'
-    ),
-    "quizpkg/limits.py": '"""Limits."""\n\nSPEED = 25\n',
-}
+FILES = files_in(Path(__file__).parent / "quizpkg.txt")
 NANO = {"read_lines": 5, "grep_lines": 4, "line_chars": 56, "output_chars": 900}
 
 
 @pytest.fixture(scope="module")
 def mined(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    write(folder, {name: textwrap.dedent(text) for name, text in FILES.items()})
+    write(folder, FILES)
     config = Mine(tasks=["questions"], packages=[str(folder / "quizpkg")], questions_per_repository=30, workers=1)
     result = Synthetic(config, 0, folder / "journal").mine(folder / "repos", silent)
     return result, folder

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import textwrap
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,86 +16,9 @@ from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
 from fusesearch.core.storage import silent
 from fusesearch.data.sources.synthetic import Synthetic, mining
 from fusesearch.data.truth import truth_in_git
-from tests.fakes.git import git, write
+from tests.fakes.git import files_in, git, write
 
-FILES = {
-    "littlepkg/__init__.py": '"""A made-up package."""\n\nfrom littlepkg.shapes import area, perimeter, scale\n',
-    "littlepkg/shapes.py": '''
-        """Shapes."""
-
-        from littlepkg.numbers import clamp, total
-
-
-        def area(width, height=1):
-            """The area of a rectangle.
-
-            >>> area(3, 4)
-            12
-            >>> area(3)
-            3
-            >>> area(-1)
-            Traceback (most recent call last):
-            ValueError: negative
-            """
-            if width < 0 or height < 0:
-                raise ValueError("negative")
-            return width * height
-
-
-        def perimeter(sides):
-            """The length of all sides.
-
-            >>> perimeter([1, 2, 3])
-            6
-            >>> perimeter([])
-            0
-            """
-            return total(sides)
-
-
-        def scale(sides, factor, upper=100):
-            """Sides made longer, each at most ``upper``.
-
-            >>> sides = [1, 2, 30]
-            >>> scale(sides, 5)
-            [5, 10, 100]
-            >>> scale(sides, 5, upper=7)
-            [5, 7, 7]
-            """
-            result = []
-            for side in sides:
-                result.append(clamp(side * factor, 0, upper))
-            return result
-        ''',
-    "littlepkg/numbers.py": '''
-        """Numbers."""
-
-
-        def total(values):
-            """The sum."""
-            result = 0
-            for value in values:
-                result += value
-            return result
-
-
-        def clamp(value, low, high):
-            """The value within bounds.
-
-            >>> clamp(5, 1, 3)
-            3
-            >>> clamp(0, 1, 3)
-            1
-            """
-            if value < low:
-                return low
-            if value > high:
-                return high
-            return value
-        ''',
-    "littlepkg/tests/test_shapes.py": "x = 1\n",
-    "brokenpkg/__init__.py": '"""\n>>> 1\n1\n"""\nraise RuntimeError("cannot be imported")\n',
-}
+FILES = files_in(Path(__file__).parent / "littlepkg.txt")
 CONFIG = Mine(packages=["littlepkg"], per_repository=12, attempts_per_repository=60, workers=1)
 
 
@@ -106,7 +28,7 @@ def mine(config, seed, folder, progress=silent):
 
 @contextmanager
 def importable(folder):
-    write(folder, {name: textwrap.dedent(text) for name, text in FILES.items()})
+    write(folder, FILES)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(folder))
         patch.syspath_prepend(str(folder))
@@ -262,7 +184,7 @@ Synthetic(Mine.model_validate_json(sys.argv[2]), 0, folder / "journal").mine(fol
 
 
 def test_a_killed_run_goes_on_and_rows_are_neither_lost_nor_doubled(site, tmp_path):
-    write(site, {"minipkg/__init__.py": textwrap.dedent(FILES["littlepkg/numbers.py"])})
+    write(site, {"minipkg/__init__.py": FILES["littlepkg/numbers.py"]})
     config = CONFIG.model_copy(update={"packages": ["littlepkg", "minipkg"], "per_repository": 2})
     whole = mine(config, 0, tmp_path / "whole").instances
     command = [sys.executable, "-c", KILLED, str(tmp_path), config.model_dump_json()]
@@ -300,7 +222,7 @@ KILL = "os.kill(os.getpid(), signal.SIGKILL)"
 )
 def test_a_worker_that_dies_ends_the_run_and_the_next_run_has_all_packages(site, tmp_path, death, said):
     config = CONFIG.model_copy(update={"packages": ["littlepkg", "dyingpkg"], "per_repository": 2, "workers": 2})
-    text = DYING.format(flag=str(tmp_path / "flag"), death=death) + textwrap.dedent(FILES["littlepkg/numbers.py"])
+    text = DYING.format(flag=str(tmp_path / "flag"), death=death) + FILES["littlepkg/numbers.py"]
     write(site, {"dyingpkg/__init__.py": text})
     with pytest.raises(InfrastructureError, match=f"dyingpkg/dyingpkg: its process {said}.*{AGAIN}"):
         mine(config, 0, tmp_path)

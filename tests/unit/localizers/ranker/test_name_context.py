@@ -10,140 +10,14 @@ from fusesearch.core.errors import DataError, OptionError
 from fusesearch.core.schema import Context
 from fusesearch.localizers.ranker.context import context_of, name_in
 from fusesearch.search.repository import Repository
-from tests.fakes.git import write
+from tests.fakes.git import files_in, write
 
-SHOP = {
-    "shop/__init__.py": "from shop.cart import Cart\n",
-    "shop/cart.py": """\
-RATE = 2
-
-
-class Base:
-    def add(self, price):
-        self.prices.append(price)
-
-
-class Cart(Base):
-    def __init__(self):
-        self.prices = []
-
-    def total(self):
-        '''The total.'''
-        return taxed(sum(self.prices))
-
-
-def taxed(price):
-    return price * RATE
-""",
-    "shop/order.py": """\
-from shop.cart import Cart
-
-
-class Order:
-    def total(self):
-        return 0
-
-
-def pay():
-    cart = Cart()
-    return cart.total()
-
-
-def ship():
-    order = Order()
-    return order.total()
-""",
-    "tests/test_cart.py": "from shop import Cart\n\n\ndef test_total():\n    assert Cart().total() == 0\n",
-    "tests/helping.py": "def made_cart():\n    return 1\n",
-}
-OTHERS = {
-    "web/cart.js": """\
-const RATE = 2;
-function total(prices) { return taxed(prices[0]); }
-function taxed(price) { return price * RATE; }
-class Basket {
-  sum() { return total([1]); }
-}
-""",
-    "web/cart.test.js": "test('total', () => {\n  expect(total([1])).toBe(2);\n});\n",
-    "ts/trolley.ts": "import { rateOf } from './rate';\nexport class Trolley {\n"
-    "  weigh(): number { return this.heap() + rateOf(this); }\n  heap(): number { return 0; }\n}\n",
-    "ts/rate.ts": "export function rateOf(trolley: Trolley): number { return 1; }\n",
-    "ts/push.ts": "export function push(trolley: Trolley) { return trolley.weigh(); }\n",
-    "go/cart.go": """\
-package shop
-type Cart struct { prices []int }
-func (c *Cart) Total() int { return Taxed(1) }
-func Taxed(price int) int { return price * 2 }
-type Totaler interface {
-	Total() int
-}
-var sum = func() int {
-	price := 1
-	return Taxed(price)
-}()
-""",
-    "go/pay.go": "package shop\n\nfunc Pay(c *Cart) int {\n\treturn c.Total()\n}\n",
-    "go/cart_test.go": "package shop\n\nfunc TestTotal(t *T) {\n\tc := Cart{}\n\trequire.Equal(t, 2, c.Total())\n}\n",
-    "rust/src/lib.rs": """\
-pub struct Cart;
-impl Cart {
-    pub fn total(&self) -> i32 { taxed(1) }
-}
-fn taxed(price: i32) -> i32 { price * 2 }
-pub fn pay(cart: &Cart) -> i32 { cart.total() }
-static START: &[i32] = &[
-    1,
-    taxed(3),
-];
-// let price = taxed(4);
-""",
-    "java/Cart.java": """\
-package shop;
-public class Cart extends Base {
-  public Cart() { clear(); }
-  int total() { return taxed(1); }
-  int taxed(int price) { return price; }
-}
-""",
-    "java/Base.java": "package shop;\n\nclass Base {\n  void clear() {\n    return;\n  }\n}\n",
-    "java/Pay.java": "package shop;\n\nclass Pay {\n  int pay() {\n    return new Cart().total();\n  }\n}\n",
-    "ruby/cart.rb": """\
-module Shop
-  class Cart
-    def total
-      taxed 1
-    end
-    def taxed(price) = price
-  end
-end
-""",
-    "ruby/pay.rb": "def pay(cart)\n  cart.total\nend\n",
-    "ruby/more.rb": 'class Cart\n  def paid?\n    true\n  end\nend\ndef told(cart) = "paid: #{cart.paid?}"\n',
-    "test/more_test.rb": "must cart.paid?\nnot cart.paid\n",
-    "go/vars.go": "package shop\n\nconst Limit uint32 = 1\n\ntype Box struct {\n\tLimit int\n}\n\n"
-    "func Max() int { return Limit }\n\ntype Sizes map[string]int\n",
-    "java/Shape.java": "interface Shape {\n  double area(int unit);\n}\n",
-    "java/Square.java": "class Square implements Shape {\n  public double area(int unit) { return 1; }\n}\n",
-    "java/Use.java": "class Use {\n  double use(Shape shape) { return shape.area(1); }\n}\n",
-    "js/tick.js": "later(function tick() { return 1; });\nmodule.exports = function (T) {\n  T.tock = async () => tick();\n};\n",
-    "cpp/field.h": "template <typename T> struct field { T x; };\n#define GROW(x) \\\n  field<x>\n"
-    "field<int> make() { return {}; }\n",
-    "c/cart.h": "#define CART_MAX 9\ntypedef struct {\n  int price;\n} cart_t;\nint cart_total(cart_t *cart);\n",
-    "c/cart.c": """\
-#include "cart.h"
-int cart_total(cart_t *cart) { return cart->price; }
-int pay(cart_t *cart) { return cart_total(cart); }
-struct EXPORT box { int x; };
-// struct box { int y; };
-int open(struct box *it) { return it->x; }
-""",
-}
+FILES = files_in(Path(__file__).parent / "shop.txt")
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("trees") / "shop-1.0", {**SHOP, **OTHERS})
+    return write(tmp_path_factory.mktemp("trees") / "shop-1.0", FILES)
 
 
 @pytest.mark.parametrize(
