@@ -49,7 +49,7 @@ def quality_cost(points: Sequence[Point], title: str, figure: str) -> str:
     parts += [_text(LEFT - 8, TOP - 12, figure, "start")]
     for point in points:
         across, up = x(point.seconds), y(point.mean)
-        side, shift = ("end", -9) if across > WIDTH * 0.7 else ("start", 9)
+        side, shift = ("end", -9) if across > WIDTH * 0.82 else ("start", 9)
         parts += [
             f'<g class="{"" if point.model else "free"}">',
             _line(across, y(point.low), across, y(point.high), "bar"),

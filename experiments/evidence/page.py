@@ -101,7 +101,7 @@ def pro_figures(rows: Rows) -> list[dict[str, Any]]:
     return [
         {**row, "board": f"{PRO}, half not looked at", "figure": PRO_FIGURES[row["metric"]], "how": "here"}
         for row in rows
-        if row["half"] == "odd" and row["group"] == "all" and row["text"] == "PROBLEM" and row["metric"] in PRO_FIGURES
+        if (row["half"], row["group"], row["text"]) == ("odd", "all", "PROBLEM")
     ]
 
 

@@ -58,7 +58,7 @@ benchmarks:
   - {name: issues, instances: $instances, repos: $repos, max_instances: $issues}
 runs: 1
 concurrency: 1
-agent: {max_turns: 6, max_context_tokens: 14336, max_new_tokens: 512, issue_chars: 6000, reminder: true, pre_search: $search}
+agent: {max_turns: 6, max_context_tokens: 14336, max_new_tokens: 1024, issue_chars: 6000, reminder: true, pre_search: $search}
 EOF
     fusesearch evaluate "$work/$size-$arm.yaml" --out "$work/$size-$arm"
     fusesearch compare "$work/$size-$arm" --protocol codescout
