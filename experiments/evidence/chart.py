@@ -7,7 +7,7 @@ from html import escape
 from math import ceil, floor, log10
 from typing import NamedTuple
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 410, 60, 30, 56, 52
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 410, 60, 150, 56, 52
 _STYLE = (
     "text{font:13px system-ui,sans-serif;fill:#444}.grid{stroke:#8886;stroke-width:1}.bar{stroke:#0969da;stroke-width:2}"
     ".dot{fill:#0969da}.free .bar{stroke:#1a7f37}.free .dot{fill:#1a7f37}.title{font-weight:600}"
@@ -29,7 +29,7 @@ class Point(NamedTuple):
 
 
 def quality_cost(points: Sequence[Point], title: str, figure: str) -> str:
-    """The chart; a label stands on the side where there is room."""
+    """The chart; a label stands to the right of its point, where the margin has room for the last."""
     first = floor(log10(min(point.seconds for point in points)))
     last = ceil(log10(max(point.seconds for point in points)))
     bottom, top = 10 * floor(min(point.low for point in points) / 10), 10 * ceil(max(point.high for point in points) / 10)
@@ -49,13 +49,12 @@ def quality_cost(points: Sequence[Point], title: str, figure: str) -> str:
     parts += [_text(LEFT - 8, TOP - 12, figure, "start")]
     for point in points:
         across, up = x(point.seconds), y(point.mean)
-        side, shift = ("end", -9) if across > WIDTH * 0.82 else ("start", 9)
         parts += [
             f'<g class="{"" if point.model else "free"}">',
             _line(across, y(point.low), across, y(point.high), "bar"),
             f'<circle class="dot" cx="{across:.1f}" cy="{up:.1f}" r="5"/></g>',
-            _text(across + shift, up - 4, point.name, side, "title"),
-            _text(across + shift, up + 12, point.note, side),
+            _text(across + 9, up - 4, point.name, "start", "title"),
+            _text(across + 9, up + 12, point.note, "start"),
         ]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"><title>{escape(title)}</title>'
     return "\n".join([head, f"<style>{_STYLE}</style>", *parts, "</svg>"]) + "\n"

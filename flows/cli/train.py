@@ -31,8 +31,8 @@ def train(
         typer.Option(help="A clone with its history, or owner/name=folder; may be repeated. None: those of the last call."),
     ] = None,
     student: Annotated[
-        str, typer.Option(help="The profile whose student is trained, with its lengths and steps.", metavar="NAME")
-    ] = "nano",
+        str | None, typer.Option(help="The profile whose student is trained, with its lengths and steps, if not nano's.")
+    ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Stop after the fixes are counted, in minutes.")] = False,
 ) -> None:
     """Train a localizer on the fixes of your own histories, and compare it with the ranker and BM25 on the newest ones.
@@ -54,8 +54,8 @@ def train(
         typer.echo(f"Report: {MAIN['report.html']}. Checkpoint: {MAIN['grpo.checkpoint']}. Back to nano: {BACK}")
 
 
-def _use(repos: list[str], student: str) -> None:
-    """Make the profile current with these repositories; what is current already stays, with what its user changed in it."""
+def _use(repos: list[str], student: str | None) -> None:
+    """Make the profile current with these repositories; without news it stays, with what its user changed in it."""
     from fusesearch.data.sources.git import named_clone
 
     named = [f"{name}={folder.resolve()}" for name, folder in map(named_clone, repos)]
@@ -63,8 +63,8 @@ def _use(repos: list[str], student: str) -> None:
     known = now.mine.git.repositories if now.profile == PROFILE else []
     if not named and not known:
         raise usage_error("name a clone to learn from", "--repo")
-    if named and named != known:
-        switch(PROFILE, Path.cwd(), over=student, changes={"mine": {"git": {"repositories": named}}})
+    if student or (named and named != known):
+        switch(PROFILE, Path.cwd(), over=student or "nano", changes={"mine": {"git": {"repositories": named or known}}})
 
 
 def _reproduce(stage: str) -> None:

@@ -154,24 +154,37 @@ def test_a_run_says_what_it_was_made_from(project):
     assert found["rows.jsonl"].dataset.digest == digests([project / "rows.jsonl"])[str(project / "rows.jsonl")]
 
 
-def test_curves_tables_and_checkpoints_come_from_the_artifacts(project):
-    folder = Path("artifacts/grpo")
+def reproduced(project):
+    """Records of a training stage and of its checkpoint's evaluation."""
+    folder, split, start = Path("artifacts/grpo"), Path("data/splits/validation.parquet"), Path("artifacts/sft/checkpoint")
     curve(folder / "curve.csv", (1, 0.25), (2, 0.5))
     (folder / "times.csv").write_text("step,train_seconds\n1,3.5\n2,3.25\n")
-    checkpoint = folder / "checkpoint"
-    checkpoint.mkdir()
-    (checkpoint / "config.json").write_text("{}")
-    (folder / "drops.json").write_text("{}")
-    (folder / "weights.bin").write_text("large")
-    run_stage("grpo", outputs=[folder / name for name in ("curve.csv", "checkpoint", "drops.json", "weights.bin")])
-    (made,) = stages()
+    for name in ("drops.json", "weights.bin", "checkpoint/config.json"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("{}")
+    start.mkdir(parents=True)
+    write_instances(project / split, [held_out("i0"), held_out("i1")])
+    made = [folder / name for name in ("curve.csv", "checkpoint", "drops.json", "weights.bin")]
+    trained = run_stage("grpo", outputs=made, inputs=[start, Path("rows.jsonl")])
+    cells = {"evaluate.cells": {"rl": {"localizer": "fusesearch", "checkpoint": "grpo"}}}
+    scores = evaluated(Path("artifacts/evaluate"), rl=[0.0, 1.0])
+    return trained, run_stage(
+        "evaluate", outputs=[scores], inputs=[folder / "checkpoint", split], values=cells, metrics={"a": 0.5}
+    )
+
+
+def test_curves_tables_and_checkpoints_come_from_the_artifacts(project):
+    reproduced(project)
+    (made,) = runs(stage="grpo")
     assert history(made, "reward") == [(1, 0.25), (2, 0.5)]
     assert history(made, "train_seconds") == [(1, 3.5), (2, 3.25)]  # a file beside the curve, of which DVC knows nothing
     assert artifacts(made) == {"checkpoint", "drops.json"}
     client = make_client(tracking_uri())
     version = client.get_model_version_by_alias("fusesearch-nano", "grpo")
     assert (str(version.version), version.run_id, version.source.endswith("/checkpoint")) == ("1", made.info.run_id, True)
+    assert made.info.run_name == "grpo: sft on rows"
 
+    checkpoint = Path("artifacts/grpo/checkpoint")
     (checkpoint / "config.json").write_text("{ }")
     run_stage("grpo", outputs=[checkpoint])
     (checkpoint / "config.json").write_text("{}")
@@ -230,16 +243,17 @@ def test_every_evaluated_episode_is_a_trace_to_search(project, monkeypatch, serv
     values = {row.name: (row.feedback or row.expectation).value for row in info.assessments}
     truth = {"files": ["a.py"], "functions": ["a.py::f"]}
     assert values == {"f1": 0.0, "efficiency": 0.5, "reward": 0.0, "truth": truth}
-    spans = {span.span_id: span for span in failed.data.spans}
-    tree = [(span.name, spans[span.parent_id].name if span.parent_id else "", span.span_type) for span in spans.values()]
-    turn = ("grep", "turn 1", "TOOL")
-    assert sorted(tree) == sorted([
-        ("episode", "", "AGENT"), ("turn 1", "episode", "LLM"), turn, turn, ("turn 2", "episode", "LLM"),
-    ])  # fmt: skip
-    lasted = {span.name: (span.end_time_ns - span.start_time_ns) / 1e9 for span in spans.values() if span.name != "grep"}
-    assert lasted == {"episode": 4.0, "turn 1": 2.0, "turn 2": 1.5}
-    calls = [span for span in spans.values() if span.span_type == "TOOL"]
-    assert sorted((span.status.status_code, span.outputs) for span in calls) == [("ERROR", "no"), ("OK", "/repo/a.py:1:def f")]
+    names = {span.span_id: span.name for span in failed.data.spans}
+    seen = [
+        (span.name, names.get(span.parent_id), span.span_type, (span.end_time_ns - span.start_time_ns) / 1e9, span.outputs)
+        for span in sorted(failed.data.spans, key=lambda span: (span.name, span.start_time_ns, str(span.outputs)))
+    ]
+    grep = ("grep", "turn 1", "TOOL")
+    assert seen == [
+        ("episode", None, "AGENT", 4.0, ["a.py::f"]), (*grep, 0.5, "/repo/a.py:1:def f"), (*grep, 0.0, "no"),
+        ("turn 1", "episode", "LLM", 2.0, "look"), ("turn 2", "episode", "LLM", 1.5, "é"),
+    ]  # fmt: skip
+    assert [span.outputs for span in failed.data.spans if span.status.status_code == "ERROR"] == ["no"]
     assert info.token_usage["total_tokens"] == 90
 
 
@@ -256,22 +270,6 @@ def test_every_evaluated_arm_has_its_figures(project):
     assert set(arm.data.metrics) <= {*METRICS, *COUNTS}
 
 
-def reproduced(project):
-    """Records of a training stage and of its checkpoint's evaluation."""
-    folder, split = Path("artifacts/grpo"), Path("data/splits/validation.parquet")
-    curve(folder / "curve.csv", (1, 0.25), (2, 0.5))
-    for checkpoint in (folder / "checkpoint", Path("artifacts/sft/checkpoint")):
-        checkpoint.mkdir(parents=True)
-        (checkpoint / "config.json").write_text("{}")
-    write_instances(project / split, [held_out("i0"), held_out("i1")])
-    started = [Path("artifacts/sft/checkpoint"), Path("rows.jsonl")]
-    trained = run_stage("grpo", outputs=[folder / "curve.csv", folder / "checkpoint"], inputs=started)
-    path = evaluated(Path("artifacts/evaluate"), rl=[0.0, 1.0])
-    cells = {"evaluate.cells": {"rl": {"localizer": "fusesearch", "checkpoint": "grpo"}}}
-    read = [folder / "checkpoint", split]
-    return trained, run_stage("evaluate", outputs=[path], inputs=read, values=cells, metrics={"loss": 0.5})
-
-
 def test_a_checkpoint_is_a_model_with_its_metrics_by_step_and_held_out_issues_are_a_dataset(project):
     trained, scored = reproduced(project)
     ((name, status, tags, points),) = models()
@@ -279,7 +277,6 @@ def test_a_checkpoint_is_a_model_with_its_metrics_by_step_and_held_out_issues_ar
     assert json.loads(tags["mlflow.modelVersions"]) == [{"name": "fusesearch-nano", "version": "1"}]
     by_step = [("reward", 0, 0.5, "data/splits/validation.parquet"), ("reward", 1, 0.25, None), ("reward", 2, 0.5, None)]
     assert [point for point in points if point[0] == "reward"] == by_step
-    assert stages()[0].info.run_name == "grpo: sft on rows"
     (dataset,) = make_client(tracking_uri()).search_datasets()
     assert dataset.tags["dvc.md5"] == scored.inputs["data/splits/validation.parquet"]
     found = mlflow.genai.datasets.get_dataset(dataset_id=dataset.dataset_id).to_df()

@@ -14,7 +14,7 @@ The rules follow those for Python (:mod:`fusesearch.code.functions`):
   that it is handed to: ``const Row = memo(function () {})``. Other anonymous functions are transparent: a named function
   inside a callback or a module wrapper counts for itself.
 - A macro's call with a body has the name that the call says, if it says one: ``METHOD(Cart, total) {}`` is ``Cart.total``,
-  ``SYSCALL(read, int, fd) {}`` is ``read`` (:mod:`fusesearch.code.other.readings`). ``SCENARIO("adds") {}`` has the
+  ``SYSCALL(read, int, fd) {}`` is ``read`` (:mod:`fusesearch.code.other.macros`). ``SCENARIO("adds") {}`` has the
   name of the macro.
 - Decorators, attributes, annotations and template headers belong to it; comments above it do not.
 """
@@ -42,8 +42,8 @@ class Language:
     words that a broken source is read to call a function; unless they are ``reserved``, they are names where nothing is broken.
     ``indented``: indentation can end a block, and the tree has all up to the next word in it. ``instead`` is another row that
     may read what this one cannot. ``opened`` are calls of macros with definitions inside. Of the text, :mod:`.recovery` needs
-    what a file begins with (``start``), whether single ``quotes`` are around texts and comments come after ``hashes``, and the
-    word that ``ends`` a block (empty: a brace).
+    what a file begins with (``start``), whether single ``quotes`` are around texts and comments come after ``hashes``, and where
+    the inside of a definition's ``block`` is, unless it is in braces.
     """
 
     title: str
@@ -64,7 +64,7 @@ class Language:
     start: bytes = b""
     quotes: bool = False
     hashes: bool = False
-    ends: bytes = b""
+    block: re.Pattern[bytes] | None = None
 
 
 def _all(names: str, namer: NameOf) -> dict[str, NameOf]:
@@ -173,7 +173,7 @@ LANGUAGES: dict[str, Language] = {
         {**_all("class module", nodes.by_name), "assignment": nodes.ruby_class},
         quotes=True,
         hashes=True,
-        ends=b"end",
+        block=re.compile(rb"\s*[^\n]*\n(?P<inside>.*)\n[ \t]*end\b", re.DOTALL),
         keywords=frozenset(["def", "end", "class", "module", "if", "unless", "while", "until", "case", "begin", "do"]),
     ),
     "php": Language(
@@ -184,7 +184,7 @@ LANGUAGES: dict[str, Language] = {
         _all("class_declaration interface_declaration trait_declaration enum_declaration", nodes.by_name),
         quotes=True,
         hashes=True,
-        start=b"<?php",
+        start=b"<?php\n",
         entry="language_php",
     ),
     "kotlin": Language(
@@ -226,6 +226,9 @@ LANGUAGES: dict[str, Language] = {
         ("comment", "block_comment"),
         keywords=frozenset(),
         indented=True,
+        block=re.compile(
+            rb"(?m)\s*^([ \t]*)(?=\S)[^{]*?[:=][ \t]*\n(?P<inside>(?=\s*^\1[ \t]+\S)(?:.*\n)*\1[ \t]+\S.*)"
+        ),  # what is deeper, below a line that ends with a colon or an equals sign
     ),
 }
 """All languages parsed with tree-sitter; Python has its own parser."""

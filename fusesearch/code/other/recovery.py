@@ -26,11 +26,9 @@ CALL = 500
 DEEPEST = 40
 """Most blocks around a piece."""
 PARTS = 4
-"""Parts into which pieces with errors are divided. While there are more pieces than that, the best reading alone is tried."""
-MENDED = 6
-"""Most times that words are taken out of a head."""
+"""Parts into which pieces with errors are divided."""
 
-_MARK = re.compile(rb"[(\[{]|[)\]]|\}(?:\s*;|[ \t]*,[ \t]*(?=\n))?|;|\n[ \t\r]*(?=\n)")
+_MARK = re.compile(rb"[][(){]|\}(?:\s*;)?|;|\n[ \t\r]*(?=\n)")
 _GOES_ON = re.compile(
     rb"\s*(?:[.,)\]{=:?&|+*/<>-]|(?:@\w+(?:\([^()]*\))?\s+)*(?:[gs]et)\b(?!\s*\w)"
     rb"|(?:else|elsif|catch|rescue|finally|ensure|while|when|where)\b)|[ \t]*(?!private|protected)[A-Za-z_]\w*[ \t]*[;,=\[]"
@@ -50,9 +48,8 @@ _HEAD = re.compile(
     rb"\((?:[^(){}]|\([^(){}]*\))*\))(?=(?:[^\n]|\n\2[ \t]|\n\2\Z)*\Z)"
 )
 """What stands before a function's block up to its parameters, unless another statement begins after them."""
-_INDENTED = re.compile(rb"(?m)\s*^([ \t]*)(?=\S)[^{]*?[:=][ \t]*\n(?P<inside>(?=\s*^\1[ \t]+\S)(?:.*\n)*\1[ \t]+\S.*)")
-"""A block by indentation: what is deeper, below a line that ends with a colon or an equals sign."""
-_NESTED = re.compile(rb"\([^(){}]*\)|<[^<>(){};]*>")
+_TYPES = re.compile(rb"(?<=\w)<[^<>(){};]*>(?=\()")
+"""Type parameters behind a name."""
 _COMMENT = rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _STRING = (
     rb"\"{3}(?:\\.|[^\\])*?(?:\"{3}|\Z)|R\"([^()\\\s]{0,16})\(.*?\)\1\"|\br(#+)\".*?\"\2|@\"(?:[^\"]|\"\")*\"|`(?:[^`\\]|\\.)*`"
@@ -61,15 +58,13 @@ _STRING = (
 _CHARACTER, _QUOTED = rb"'(?:\\[^'\n]*|\\'|[^'\\\n]|[\w\x80-\xff]{2,4})'", rb"'(?:[^'\\\n]|\\.)*'"
 
 
-Heads = list[tuple[bytes, bytes]]
-"""What stands before and after each block that holds a piece."""
+class Around(NamedTuple):
+    """What stands before and after a piece: the heads and the ends of the blocks that hold it."""
 
-
-class Text(NamedTuple):
-    """A reading of the source, all with the same lines, and what parses it."""
-
-    data: bytes
-    parse: Callable[[bytes], Any]
+    before: bytes
+    after: bytes = b""
+    depth: int = 0
+    outer: Around | None = None
 
 
 def blank(text: bytes) -> bytes:
@@ -115,148 +110,117 @@ class Recovery:
     """The functions of a source, in no order, and the lines of what cannot be read outside them.
 
     ``sources`` are readings of one, the best first, and ``code`` is the last :func:`masked`; ``row`` is that of the language;
-    ``parsers`` are what parses all of them and what may parse the best; ``walk`` finds the functions of a tree; ``keywords`` are
-    those of the grammar.
+    ``walk`` finds the functions of a tree that ``parse`` makes; ``keywords`` are those of the grammar.
     """
 
     def __init__(
-        self, sources: Sequence[bytes], row: Language, parsers: Sequence[Callable[[bytes], Any]],
+        self, sources: Sequence[bytes], row: Language, parse: Callable[[bytes], Any],
         walk: Callable[[Any], list[FunctionSpan]], keywords: frozenset[bytes],
     ) -> None:  # fmt: skip
-        self._texts = [Text(source, parsers[0]) for source in sources] + [Text(sources[0], parse) for parse in parsers[1:]]
         self.code = masked(sources[-1], quotes=row.quotes, hashes=row.hashes)
-        self._source, self._walk, self._ends, self._indented = sources[-1], walk, row.ends, row.indented
+        self._sources, self._parse, self._walk, self._inside = sources, parse, walk, row.block
         self._names = {word: word.swapcase() for word in keywords if word.swapcase() not in self.code}
         self._words = {name.decode(): word.decode() for word, name in self._names.items()}
         self._left = EFFORT * len(self.code) + 10_000
         self.spans: list[FunctionSpan] = []
         self.unread: list[tuple[int, int]] = []
-        self._block(0, len(self.code), [(row.start, b"")])
+        self._block(0, len(self.code), Around(row.start))
 
-    def _block(self, start: int, end: int, heads: Heads) -> None:
+    def _block(self, start: int, end: int, around: Around) -> None:
         """Read the inside of a block."""
-        cut = _by_lines if self._ends or self._indented else _by_marks
-        self._group(list(cut(self.code, self._source, start, end)), heads)
+        cut = _by_lines if self._inside else _by_marks
+        self._group(list(cut(self.code, self._sources[-1], start, end)), around)
 
-    def _group(self, pieces: Sequence[tuple[int, int]], heads: Heads) -> None:
-        """Read neighbouring pieces under their heads."""
+    def _group(self, pieces: Sequence[tuple[int, int]], around: Around) -> None:
+        """Read neighbouring pieces."""
         start, end = (pieces[0][0], pieces[-1][1]) if pieces else (0, 0)
-        if not self._texts[0].data[start:end].strip():
-            return
-        texts = list(dict.fromkeys(Text(text.data[start:end], text.parse) for text in self._texts))
-        if any(self._read(text, text, start, heads) for text in texts[: 1 if len(pieces) > PARTS else None]):
+        texts = list(dict.fromkeys(source[start:end] for source in self._sources))
+        if not texts[0].strip() or any(self._read(text, text, start, around) for text in texts):
             return
         if self._left < 0:
-            self._as_it_stands(start, texts[0], heads)
+            self._found(self._parsed(texts[0], around), texts[0], start, around)
         elif len(pieces) > 1:
             size = -(-len(pieces) // PARTS)
             for first in range(0, len(pieces), size):
-                self._group(pieces[first : first + size], heads)
+                self._group(pieces[first : first + size], around)
         else:
-            self._piece(start, end, texts, heads)
+            self._piece(start, end, texts, around)
 
-    def _piece(self, start: int, end: int, texts: Sequence[Text], heads: Heads) -> None:
+    def _piece(self, start: int, end: int, texts: Sequence[bytes], around: Around) -> None:
         """Read one piece that has errors."""
-        opened, closed = _block_by_lines(self.code, start, end) if self._ends else _largest_block(self.code, start, end)
-        lines = list(_by_lines(self.code, b"", start, end))
-        indented = _INDENTED.match(self.code, start, end) if self._indented and len(lines) == 1 else None
-        opened, closed = indented.span("inside") if indented else (opened, closed)
-        first, last, filler = opened - start, closed - start, b"0" if indented else b""  # such a block may not be empty
+        block = self._inside.match(self.code, start, end) if self._inside else None
+        opened, closed = block.span("inside") if block else _largest_block(self.code, start, end)
+        filler = b"0" if block else b""  # a block by indentation may not be empty
         inside = blank(self.code[opened : closed - len(filler)]) + filler
-        emptied = [Text(text.data[:first] + inside + text.data[last:], text.parse) for text in texts]
-        for whole, text in self._simpler(emptied, first, heads):
-            if self._read(text, whole, start, heads, (opened, closed)):
+        emptied = [text[: opened - start] + inside + text[closed - start :] for text in texts]
+        for whole, text in self._simpler(emptied, opened - start, around):
+            if self._read(text, whole, start, around, (opened, closed)):
                 return
-        if len(lines) > 1:
-            self._group(lines, heads)
-        elif len(heads) > 1 and any(self._read(text, text, start, heads[:-1]) for text in texts):
+        lines = list(_by_lines(self.code, b"", start, end))
+        if len(lines) > 1 and all(matched(self.code[first:last]) for first, last in lines):
+            self._group(lines, around)
+        elif around.outer and any(self._read(text, text, start, around.outer) for text in texts):
             pass  # the head was in the way
-        elif not self._as_it_stands(start, texts[0], heads) and len(heads) < DEEPEST:
-            self._block(opened, closed, heads)
+        elif not self._found(self._parsed(texts[0], around), texts[0], start, around) and around.depth < DEEPEST:
+            self._block(opened, closed, around)
 
-    def _simpler(self, texts: Sequence[Text], opened: int, heads: Heads) -> Iterator[tuple[Text, Text]]:
-        """Each piece, and what to try in its place: those whose heads before ``opened`` lack the most last."""
+    def _simpler(self, texts: Sequence[bytes], opened: int, around: Around) -> Iterator[tuple[bytes, bytes]]:
+        """Each piece and what to try in its place: with keywords as names, and those whose heads before ``opened`` lack words."""
+        named = [_NAME.sub(lambda word: self._names.get(word[0], word[0]), text) for text in texts]
         yield from zip(texts, texts, strict=True)
-        if data := _only_head(texts[0].data, opened - 1):
-            yield texts[0], Text(data, texts[0].parse)
+        if head := _only_head(texts[0], opened - 1):
+            yield texts[0], head
+        yield from zip(named, named, strict=True)
         for text in texts:
-            for named in (True, False):
-                mended = self._mended(text, opened, heads, named)
-                yield (mended if named else text), mended
-
-    def _mended(self, text: Text, opened: int, heads: Heads, named: bool) -> Text:
-        """A text whose words that are errors, before ``opened`` or without braces, are left out or, if keywords, ``named``."""
-        offset = sum(len(before) + 1 for before, _ in heads)
-        for _ in range(MENDED):
-            source = bytearray(text.data)
-            for node in faults(_parsed(text, heads)):
+            left, offset = bytearray(text), len(around.before)
+            for node in faults(self._parsed(text, around)):
                 first, last = max(0, node.start_byte - offset), max(0, node.end_byte - offset)
-                if named:
-                    for word in _NAME.finditer(text.data, text.data.rfind(b"\n", 0, first) + 1):
-                        if word.start() <= last:
-                            source[word.start() : word.end()] = self._names.get(word[0], word[0])
-                elif last < opened or not re.search(rb"[{}\n]", source[first:last]):
-                    source[first:last] = blank(bytes(source[first:last]))
-            if source == text.data:
-                break
-            text = Text(bytes(source), text.parse)
-        return text
+                if last < opened or not re.search(rb"[{}\n]", left[first:last]):
+                    left[first:last] = blank(bytes(left[first:last]))
+            yield text, bytes(left)
 
-    def _read(self, text: Text, whole: Text, start: int, heads: Heads, block: tuple[int, int] = (0, 0)) -> bool:
+    def _parsed(self, text: bytes, around: Around) -> Any:
+        self._left -= CALL + len(text) + len(around.before) + len(around.after)
+        return self._parse(around.before + text + around.after)
+
+    def _read(self, text: bytes, whole: bytes, start: int, around: Around, block: tuple[int, int] = (0, 0)) -> bool:
         """Take the functions of a piece, or of its ``block`` if it is none itself, unless the ``text`` has errors."""
-        self._left -= CALL + len(text.data) + sum(len(before) + len(after) for before, after in heads)
-        tree = _parsed(text, heads)
+        tree = self._parsed(text, around)
         if tree.root_node.has_error:
             return False
         before = len(self.spans)
-        if not self._found(tree, text, whole, start, heads) and block[0] < block[1] and len(heads) < DEEPEST:
-            self._block(*block, [*heads, (text.data[: block[0] - start], text.data[block[1] - start :])])
-        none = len(self.spans) == before and text.data != whole.data
-        if none and re.search(rb"[{=]", self.code[start : start + len(text.data)]):
-            self._leave(_parsed(whole, heads), start, heads)
+        if not self._found(tree, text, start, around, whole) and block[0] < block[1] and around.depth < DEEPEST:
+            head, end = text[: block[0] - start] + b"\n", b"\n" + text[block[1] - start :]
+            self._block(*block, Around(around.before + head, end + around.after, around.depth + 1, around))
+        if len(self.spans) == before and text != whole and re.search(rb"[{=]", self.code[start : start + len(text)]):
+            self._leave(self._parsed(whole, around), start, around)
         return True
 
-    def _as_it_stands(self, start: int, text: Text, heads: Heads) -> bool:
-        """Take the functions that the tree of a text with errors has, if it has some."""
-        tree = _parsed(text, heads)
-        self._leave(tree, start, heads)
-        return self._found(tree, text, text, start, heads)
-
-    def _leave(self, tree: Any, start: int, heads: Heads) -> None:
+    def _leave(self, tree: Any, start: int, around: Around) -> None:
         """Keep the lines of what cannot be read."""
-        first = self._shift(start, heads) + 1
+        first = self.code.count(b"\n", 0, start) - around.before.count(b"\n") + 1
         self.unread += [(node.start_point[0] + first, node.end_point[0] + first) for node in faults(tree)]
 
-    def _found(self, tree: Any, text: Text, whole: Text, start: int, heads: Heads) -> bool:
+    def _found(self, tree: Any, text: bytes, start: int, around: Around, whole: bytes = b"") -> bool:
         """Take the functions of a piece, if it has some. What ``text`` lacks of the ``whole`` above a function belongs to it."""
-        above, shift, before = self.code.count(b"\n", 0, start), self._shift(start, heads), len(self.spans)
-        kept, lines = text.data.split(b"\n"), masked(whole.data).split(b"\n")
+        self._leave(tree, start, around)
+        above, before, found = self.code.count(b"\n", 0, start), around.before.count(b"\n"), len(self.spans)
+        kept, lines = text.split(b"\n"), masked(whole or text).split(b"\n")
         for span in self._walk(tree):
-            row = span.start + shift - above - 1
+            row = span.start - before - 1
             if row >= 0:  # else it is one of what stands around
                 while row and lines[row - 1].strip() and not kept[row - 1].strip():
                     row -= 1
                 name = ".".join(self._words.get(part, part) for part in span.name.split("."))
-                self.spans.append(FunctionSpan(row + above + 1, span.end + shift, name))
-        return len(self.spans) > before
-
-    def _shift(self, start: int, heads: Heads) -> int:
-        """What the lines of a piece's tree lack to those of the source."""
-        return self.code.count(b"\n", 0, start) - sum(before.count(b"\n") + 1 for before, _ in heads)
-
-
-def _parsed(text: Text, heads: Heads) -> Any:
-    before = b"".join(before + b"\n" for before, _ in heads)
-    return text.parse(before + text.data + b"".join(b"\n" + after for _, after in reversed(heads)))
+                self.spans.append(FunctionSpan(row + above + 1, span.end + above - before, name))
+        return len(self.spans) > found
 
 
 def _only_head(data: bytes, opened: int) -> bytes:
     """A text whose head before ``opened`` is a class's word and name, or ends with a function's parameters; empty if none has."""
-    code = head = masked(data[: max(opened, 0)])
-    before = b""
-    while head != before:
-        head, before = _NESTED.sub(lambda match: blank(match[0]), head), head
-    named = _CLASS.search(head) or _HEAD.match(code)
+    code = _TYPES.sub(lambda types: blank(types[0]), masked(data[: max(opened, 0)]))
+    data = code + data[len(code) :]
+    named = _CLASS.search(code) or _HEAD.match(code)
     first, last = named.span("kept") if named else (0, 0)
     return blank(data[:first]) + data[first:last] + blank(data[last:opened]) + data[opened:] if named else b""
 
@@ -264,21 +228,14 @@ def _only_head(data: bytes, opened: int) -> bytes:
 def _by_marks(code: bytes, data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Where statements and definitions begin and end: at a semicolon, a block's end or a blank line outside brackets.
 
-    A comma after a block ends one, too, as in an object, unless the block is a value: ``Store() : name{1}, size{2} {}``. A line
-    that is blank in ``code`` alone, such as one of a text, goes on with what stands below.
+    A line that is blank in ``code`` alone, such as one of a text, goes on with what stands below.
     """
-    depth, value = 0, False
+    depth = 0
     for mark in _MARK.finditer(code, start, end):
-        sign, more = mark[0][:1], mark[0].strip()[1:]
-        if sign in b"([{":
-            value = value if depth else code[mark.start() - 1 : mark.start()].isalnum() or code[mark.start() - 1] in b"_>"
-            depth += 1
-            continue
-        depth = max(0, depth - 1) if sign in b")]}" else depth
-        if sign == b"\n" or (sign == b"}" and not more):
+        sign, ends = mark[0][:1], mark[0][-1:] == b";"
+        depth = max(0, depth + (sign in b"([{") - (sign in b")]}"))
+        if sign in b"}\n" and not ends:
             ends = not data[mark.start() : mark.end()].strip(b" \t\r\n}") and not _GOES_ON.match(code, mark.end(), end)
-        else:
-            ends = sign == b";" or more[-1:] == b";" or (more[-1:] == b"," and not value)
         if ends and not depth:
             yield start, mark.end()
             start = mark.end()
@@ -313,12 +270,6 @@ def _largest_block(code: bytes, start: int, end: int) -> tuple[int, int]:
         elif opened:
             blocks.append((opened.pop(), mark.start()))
     return max(reversed(blocks), key=lambda block: block[1] - block[0])
-
-
-def _block_by_lines(code: bytes, start: int, end: int) -> tuple[int, int]:
-    """What stands between the first line and the last ``end`` that begins one, empty at ``start`` if there is none."""
-    block = re.compile(rb"\s*[^\n]*\n(?P<inside>.*\n|)[ \t]*end\b", re.DOTALL).match(code, start, end)
-    return block.span("inside") if block else (start, start)
 
 
 def repaired(data: bytes, code: bytes) -> tuple[bytes, list[int]]:

@@ -13,8 +13,9 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from fusesearch.code.other.languages import LANGUAGES, Language
+from fusesearch.code.other.macros import named_by_macros
 from fusesearch.code.other.nodes import bare, bound_name, by_name, text_of
-from fusesearch.code.other.readings import BRANCHES, named_by_macros, readings
+from fusesearch.code.other.readings import BRANCHES, readings
 from fusesearch.code.other.recovery import Recovery, blank, masked, matched, repaired
 from fusesearch.code.spans import FunctionSpan
 
@@ -61,16 +62,18 @@ def recovered(data: bytes, language: str) -> tuple[list[FunctionSpan], list[tupl
     Functions in other branches of an ``#if`` than the first come from readings with those.
     """
     row, keywords = LANGUAGES[language], _keywords(language)
-    parsers = [_parser(name).parse for name in (language, row.instead) if name]
     walk = partial(spans_in_tree, language=language, broken=True)
     data = masked(data, quotes=row.quotes, hashes=row.hashes, literals=False)
     sources = readings(data, language)
-    found = Recovery(sources, row, parsers, walk, keywords)
-    repairs = [] if matched(found.code) else [repaired(source, found.code) for source in sources]
-    if repairs and repairs[0][1]:
-        again = Recovery([source for source, _ in repairs], row, parsers, walk, keywords)
-        if len(again.spans) >= len(found.spans):
-            found.spans, found.unread = again.spans, again.unread + [(line, line) for line in repairs[0][1]]
+    found = Recovery(sources, row, _parser(language).parse, walk, keywords)
+    if not matched(found.code):
+        repairs = [repaired(source, found.code) for source in sources]
+        again = Recovery([source for source, _ in repairs], row, _parser(language).parse, walk, keywords)
+        again.unread += [(line, line) for line in repairs[0][1]]
+        found = again if repairs[0][1] and len(again.spans) >= len(found.spans) else found
+    if row.instead and found.unread:
+        again = Recovery(sources, row, _parser(row.instead).parse, walk, keywords)
+        found = again if len(again.spans) > len(found.spans) else found
     spans, kept = found.spans, found.code.split(b"\n")
     other = sources[0]
     for branch in range(1, BRANCHES if b"#" in data else 1):

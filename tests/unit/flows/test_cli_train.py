@@ -29,7 +29,8 @@ def leave(fixes):
 
 
 def test_histories_become_the_profile_own_over_a_students_and_what_the_user_changes_there_stays(run, checkout):
-    first = run("train", "--plan", "--student", "tall", "--repo", "o/n=clone")
+    assert run("train", "--plan", "--repo", "o/n=clone").exit_code == 0
+    first = run("train", "--plan", "--student", "tall")
     assert first.exit_code == 0, first.output
     assert "o/n: 100 commits tell of a fault\n80 fixes are left (dropped most: only_docs 20)" in first.stdout
     assert "about 60 train, the newest 20 are held out" in first.stdout
