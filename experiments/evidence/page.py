@@ -101,13 +101,14 @@ def pro_figures(rows: Rows) -> list[dict[str, Any]]:
     return [
         {**row, "board": f"{PRO}, half not looked at", "figure": PRO_FIGURES[row["metric"]], "how": "here"}
         for row in rows
-        if (row["half"], row["group"], row["text"]) == ("odd", "all", "PROBLEM")
+        if (row["half"], row["group"], row["text"]) == ("odd", "all", "PROBLEM") and row["metric"] in PRO_FIGURES
     ]
 
 
 def pro_tables(rows: Rows) -> list[Table]:
     """Systems and lengths by half and by text, and ``ranker`` by language."""
-    every = [row for row in rows if row["group"] == "all" and row["metric"] in ("file_f1", "function_f1")]
+    shown = [row for row in rows if row["group"] == "all" and not row["system"].startswith("bm25, fixed")]
+    every = [row for row in shown if row["metric"] in ("file_f1", "function_f1")]
     columns = [(half, metric) for half in ("even", "odd") for metric in ("file_f1", "function_f1")]
     header = [f"{half}: {PRO_FIGURES[metric]}" for half, metric in columns]
     lengths = _crossed(every, ("text", "system"), columns, lambda row: (row["half"], row["metric"]))
