@@ -160,7 +160,7 @@ def callable_name(path: str, name: str) -> str:
     return holders[-1] if holders and last in CONSTRUCTORS and (last != "init" or path.endswith(".swift")) else last
 
 
-def declared(path: str, lines: Sequence[str], name: str, functions: Sequence[FunctionSpan]) -> Iterator[FunctionSpan]:
+def declared(path: str, lines: Sequence[str], name: str, functions: list[FunctionSpan]) -> Iterator[FunctionSpan]:
     """What declares a name: a class or the like, a nested or abstract function, a macro, a variable; with its lines and holder.
 
     ``functions`` are those of the file: they are left out, and so are the variables in them.

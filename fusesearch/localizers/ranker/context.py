@@ -185,7 +185,7 @@ def _defined(code: Neighbours, files: Iterable[str], last: str) -> list[Spot]:
     for file in (file for file in files if last in code.index.source(file)):
         spans = code.functions(file)
         own = [span for span in spans if f".{span.name}".endswith(f".{last}")]
-        found += [Spot(file, span) for span in sorted([*own, *declared(file, code.lines(file), last, spans)])]
+        found += [Spot(file, span) for span in sorted([*own, *declared(file, code.lines(file), last, list(spans))])]
     return found
 
 
