@@ -1,4 +1,4 @@
-"""``python -m experiments.evidence pro|polybench|board|page``: issues of boards, boards of answers, and the page over them."""
+"""``python -m experiments.evidence pro|board|page``: issues of boards, boards of answers, and the page over them."""
 
 from __future__ import annotations
 
@@ -13,24 +13,6 @@ from fusesearch.core.storage import write_jsonl, write_text
 
 HERE = Path(__file__).parent
 app = command_group("Localizers without a model beside released answers, on real issues.")
-
-
-@app.command("polybench")
-def polybench(
-    benchmark: Annotated[Path, typer.Argument(help="Clone of amazon-science/SWE-PolyBench.", metavar="BENCHMARK")],
-    repos: Annotated[Path, typer.Argument(help="Clones with full history, `OWNER__NAME.git`.", metavar="REPOS")],
-    to: Annotated[Path, typer.Option(help="Folder for instances.jsonl, and a file of patches per agent.", metavar="DIR")],
-) -> None:
-    """Make the issues of SWE-PolyBench Verified whose fix the clones have, and the agents' published patches of them."""
-    from experiments.evidence.polybench import patches, polybench_rows
-
-    rows = [*polybench_rows(benchmark, repos)]
-    names = {row["instance_id"] for row in rows}
-    write_jsonl(to / "instances.jsonl", rows)
-    for agent, found in patches(benchmark).items():
-        kept = [{"instance_id": name, "model_patch": patch} for name, patch in found.items() if name in names]
-        write_jsonl(to / f"{agent}.jsonl", kept)
-    print(f"{len(rows)} issues of {len({row['repo'] for row in rows})} repositories")
 
 
 @app.command("board")

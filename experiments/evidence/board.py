@@ -27,7 +27,9 @@ def board_lines(instances: Path, repos: Path, predictions: Mapping[str, Path], r
             named = Named(files=score.predicted_files, functions=score.predicted_functions)
             answers[score.instance_id][cell.cell.localizer] = _code(named)
     wanted = read_answers(instances, None, repos)[0]
-    rows = [{"instance_id": key, "repo": row.repo, "base_commit": row.base_commit, **_code(row)} for key, row in wanted.items()]
+    rows: list[dict[str, Any]] = [
+        {"instance_id": key, "repo": row.repo, "base_commit": row.base_commit, **_code(row)} for key, row in wanted.items()
+    ]
     return [{**row, "answers": answers[row["instance_id"]]} for row in rows if row["files"]]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,8 @@ Scores = Mapping[str, Sequence[Score]]
 
 def made(folder: Path) -> dict[str, str]:
     """The page and the chart of ``folder`` by the names of their files."""
-    scores = ordered(score_board(folder / "polybench.jsonl"))
+    answers = score_board(folder / "polybench.jsonl")
+    scores = {name: answers[name] for name in SYSTEMS if name in answers}
     pro = read_json(folder / "pro.json")["rows"]
     costs = _csv(folder / "costs.csv")
     rows = [*_csv(folder / "figures.csv"), *pro_figures(pro), *polybench_figures(scores)]
@@ -63,20 +64,14 @@ def matrix(rows: Rows) -> Table:
     return Table("In percent, 95% intervals", ["board", "figure", *SYSTEMS], body)
 
 
-def ordered(scores: Scores) -> Scores:
-    """The systems in the order of the page."""
-    return {name: scores[name] for name in SYSTEMS if name in scores}
-
-
 def polybench_figures(scores: Scores) -> list[dict[str, Any]]:
     """The matrix' rows of a board: means over each system's instances."""
     found = [(column, name, measure({0: own}, COLUMNS[column])) for column in COLUMNS for name, own in scores.items()]
     return [
-        {"board": f"{POLYBENCH}, our rule", "figure": column, "system": name, "how": "here"}
-        | {"mean": 100 * one.estimate, "low": _percent(one.low), "high": _percent(one.high)}
+        {"board": f"{POLYBENCH}, our rule", "figure": column, "system": name, "how": "here"} | _as_row(one)
         for column, name, one in found
         if one is not None
-    ]  # fmt: skip
+    ]
 
 
 def by_language(scores: Scores) -> list[Table]:
@@ -101,18 +96,19 @@ def pro_figures(rows: Rows) -> list[dict[str, Any]]:
     return [
         {**row, "board": f"{PRO}, half not looked at", "figure": PRO_FIGURES[row["metric"]], "how": "here"}
         for row in rows
-        if row["half"] == "odd" and row["group"] == "all" and row["text"] == "PROBLEM" and row["metric"] in PRO_FIGURES
+        if (row["half"], row["group"], row["text"]) == ("odd", "all", "PROBLEM") and row["metric"] in PRO_FIGURES
     ]
 
 
 def pro_tables(rows: Rows) -> list[Table]:
     """Systems and lengths by half and by text, and ``ranker`` by language."""
-    every = [row for row in rows if row["group"] == "all" and row["metric"] in ("file_f1", "function_f1")]
+    shown = [row for row in rows if row["group"] == "all" and not row["system"].startswith("bm25, fixed")]
+    every = [row for row in shown if row["metric"] in ("file_f1", "function_f1")]
     columns = [(half, metric) for half in ("even", "odd") for metric in ("file_f1", "function_f1")]
     header = [f"{half}: {PRO_FIGURES[metric]}" for half, metric in columns]
-    lengths = _crossed(every, ("text", "system"), columns, lambda row: (row["half"], row["metric"]))
+    lengths = _crossed(every, ("text", "system"), columns)
     own = [row for row in rows if row["group"] == "language" and row["system"] == "ranker" and row["half"] != "both"]
-    languages = _crossed(own, ("text", "value"), columns, lambda row: (row["half"], row["metric"]))
+    languages = _crossed(own, ("text", "value"), columns)
     return [
         Table("Systems and lengths; rules were chosen on the even half", ["text", "system", *header], lengths),
         Table("`ranker` by language", ["text", "language", *header], languages),
@@ -156,10 +152,11 @@ def interval(row: Mapping[str, Any]) -> str:
     return f"{mean:.1f}" if low is None or high is None else f"{mean:.1f} [{low:.1f}, {high:.1f}]"
 
 
-def _crossed(rows: Rows, keys: tuple[str, ...], columns: Sequence[Any], column: Any) -> list[Row]:
-    found: dict[tuple[str, ...], dict[Any, str]] = {}
+def _crossed(rows: Rows, keys: tuple[str, ...], columns: Sequence[tuple[str, str]]) -> list[Row]:
+    """A row for each value of ``keys``, with the figure of each half and metric in ``columns``."""
+    found: dict[tuple[str, ...], dict[tuple[str, str], str]] = {}
     for row in rows:
-        found.setdefault(tuple(row[key] for key in keys), {})[column(row)] = interval(row)
+        found.setdefault(tuple(row[key] for key in keys), {})[row["half"], row["metric"]] = interval(row)
     return [
         Row([*key, *(cells.get(name, ABSENT) for name in columns)])
         for key, cells in found.items()
@@ -168,16 +165,9 @@ def _crossed(rows: Rows, keys: tuple[str, ...], columns: Sequence[Any], column: 
 
 
 def _as_row(found: Any) -> dict[str, Any]:
-    return {"mean": 100 * found.estimate, "low": _percent(found.low), "high": _percent(found.high)}
-
-
-def _percent(value: float | None) -> float | None:
-    return None if value is None else 100 * value
+    ends = {"low": found.low, "high": found.high}
+    return {"mean": 100 * found.estimate} | {name: None if end is None else 100 * end for name, end in ends.items()}
 
 
 def _csv(path: Path) -> list[dict[str, str]]:
-    return [*csv.DictReader(_lines(path))]
-
-
-def _lines(path: Path) -> Iterable[str]:
-    return read_text(path).splitlines()
+    return [*csv.DictReader(read_text(path).splitlines())]

@@ -285,18 +285,6 @@ def lengths(table: pl.DataFrame) -> list[int]:
     return table["instance_id"].rle().struct.field("len").to_list()
 
 
-def ranked(table: pl.DataFrame, scores: Floats) -> Mapping[str, list[tuple[str, float]]]:
-    """Candidates with their scores by issue, best first; ties in the order of the table."""
-    names = table["candidate"].to_list()
-    ids = table["instance_id"].to_list()
-    return {
-        ids[rows.start]: [
-            (names[rows.start + place], float(scores[rows.start + place])) for place in np.argsort(-scores[rows], kind="stable")
-        ]
-        for rows in issues(table)
-    }
-
-
 def from_lightgbm(dump: Mapping[str, Any]) -> list[dict[str, list[float]]]:
     """The trees of LightGBM's ``Booster.dump_model()``, which must have numerical features only."""
     return [_exported(tree["tree_structure"]) for tree in dump["tree_info"]]

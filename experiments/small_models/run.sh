@@ -40,8 +40,10 @@ if [ ! -x "$work/server/bin/python" ]; then
     python -m venv "$work/server"
     "$work/server/bin/pip" install -q "llama-cpp-python[server]==0.3.36" # built from source: ten minutes on two cores
 fi
-"$work/server/bin/python" -m llama_cpp.server --model "$weights" --model_alias "qwen2.5-coder-$size" --n_ctx 16384 \
-    --n_threads "$threads" --n_threads_batch "$threads" --port "$port" >"$work/server-$size.log" 2>&1 &
+# llama-cpp-python 0.3.36 once ended with a segmentation fault after 20 requests: it is started again, and requests are repeated
+sh -c "trap 'kill \$!; exit' TERM; while :; do $work/server/bin/python -m llama_cpp.server --model $weights --port $port \\
+    --model_alias qwen2.5-coder-$size --n_ctx 16384 --n_threads $threads --n_threads_batch $threads & wait \$!; done" \
+    >"$work/server-$size.log" 2>&1 &
 server=$!
 trap 'kill $server' EXIT
 until python -c "import urllib.request as u; u.urlopen('http://127.0.0.1:$port/v1/models', timeout=2)" 2>/dev/null; do
@@ -58,7 +60,7 @@ benchmarks:
   - {name: issues, instances: $instances, repos: $repos, max_instances: $issues}
 runs: 1
 concurrency: 1
-agent: {max_turns: 6, max_context_tokens: 14336, max_new_tokens: 512, issue_chars: 6000, reminder: true, pre_search: $search}
+agent: {max_turns: 6, max_context_tokens: 14336, max_new_tokens: 1024, issue_chars: 6000, reminder: true, pre_search: $search}
 EOF
     fusesearch evaluate "$work/$size-$arm.yaml" --out "$work/$size-$arm"
     fusesearch compare "$work/$size-$arm" --protocol codescout

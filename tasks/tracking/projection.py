@@ -93,9 +93,9 @@ class Projection:
         self._metrics(run, record.metrics | (times if record.kind in ("stage", "node") else {}), end)
         inputs = [dataset_input(Path(path), digest, record.stage) for path, digest in record.inputs.items()]
         self.client.log_inputs(run_id, datasets=inputs)
-        for path, of in record.inputs.items():
-            if record.stage == "evaluate" and Path(path).stem == VALIDATION and is_unchanged(Path(path), of):
-                log_held_out(self.client, run.info.experiment_id, Path(path), of)
+        for name, of in record.inputs.items():
+            if record.stage == "evaluate" and Path(name).stem == VALIDATION and is_unchanged(Path(name), of):
+                log_held_out(self.client, run.info.experiment_id, Path(name), of)
         self.client.log_batch(run_id, tags=[RunTag(key, value) for key, value in {KEY: record.key, **tags_of(record)}.items()])
         if record.stage == "report" and parent:  # reproductions are compared by their parents, which have all params
             self._metrics(self.client.get_run(parent), record.metrics, end)

@@ -75,7 +75,7 @@ def _insert(store: SqlAlchemyStore, infos: Sequence[TraceInfo], spans: Sequence[
             row.request_metadata = [SqlTraceMetadata(key=key, value=value) for key, value in info.trace_metadata.items()]
             row.assessments = [SqlAssessments.from_mlflow_entity(assessment) for assessment in info.assessments]
             for assessed in row.assessments:
-                assessed.experiment_id, assessed.trace_timestamp_ms = int(info.experiment_id), info.request_time
+                assessed.experiment_id, assessed.trace_timestamp_ms = int(info.experiment_id or 0), info.request_time
             session.add(row)
         session.flush()
         session.bulk_save_objects(
@@ -120,11 +120,11 @@ def _spans(info: TraceInfo, trajectory: Trajectory) -> Iterator[Span]:
     for number, turn in enumerate(trajectory.turns, 1):
         name, used = f"turn {number}", turn.usage
         tokens = {"input_tokens": used.prompt_tokens, "output_tokens": used.completion_tokens}
-        usage = {"mlflow.chat.tokenUsage": {**tokens, "total_tokens": sum(tokens.values())}}
+        usage: dict[str, Any] = {"mlflow.chat.tokenUsage": {**tokens, "total_tokens": sum(tokens.values())}}
         yield _span(info, name, "LLM", (at, _seconds(turn)), turn.prompt or None, turn.text, True, "episode", **usage)
         for index, (call, seen) in enumerate(zip(turn.calls, turn.observations, strict=False)):  # an error may leave the last out
             during, key = (at + used.seconds, seen.seconds), f"{name}/{index}"
-            more = {"key": key, "gain": seen.gain_turn}
+            more: dict[str, Any] = {"key": key, "gain": seen.gain_turn}
             yield _span(info, call.name, "TOOL", during, call.arguments, seen.output, not seen.error, name, **more)
         at += _seconds(turn)
 

@@ -11,13 +11,12 @@ import pytest
 from experiments.evidence.board import board_lines
 from experiments.evidence.cases import Cases, read_cases
 from experiments.evidence.chart import Point, quality_cost
-from experiments.evidence.polybench import AGENTS, patches, polybench_rows
 from experiments.evidence.trainer import described
 from experiments.evidence.weights import fixes, main
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.core.storage import read_json, write_instances, write_jsonl
 from fusesearch.localizers.ranker import models
-from tests.fakes.git import committed, git
+from tests.fakes.git import committed
 
 SHOP = "class Shop:\n    def sell(self, price):\n        return 1\n\n\ndef total(prices):\n    return 2\n"
 BANK = "def interest(rate):\n    return rate\n"
@@ -55,45 +54,25 @@ def cases(root) -> Cases:
 
 
 def test_an_instance_of_two_sets_is_there_once_and_what_cannot_be_had_says_why(cases):
-    assert [row.instance_id for row in cases.of("verified")] == ["o__n-1", "o__n-2"]
-    assert [row.instance_id for row in cases.of("lite")] == ["o__n-1"]
+    assert list(cases.rows) == ["o__n-1", "o__n-2"]
+    assert cases.sets["lite"] == ["o__n-1"]
     assert cases.rows["o__n-1"].truth.functions == ["shop.py::total"]
     assert cases.left_out.keys() == {"o__n-3", "p__q-1"}
     assert "no file of code" in cases.left_out["o__n-3"]
 
 
-def test_a_merge_is_the_fix_of_a_pull_request_and_makes_a_board_with_published_patches(tmp_path):
-    work, name = tmp_path / "work", "o__n-7"
-    base = committed(work, {"shop.py": SHOP, "bank.py": BANK})
-    git(work, "checkout", "-qb", "fix")
-    committed(work, {"shop.py": SHOP.replace("return 2", "return 3"), "CHANGES.md": "more\n", "tests/test_shop.py": "new\n"})
-    right = git(work, "diff", base, "--", "shop.py") + "\n"
-    git(work, "checkout", "-q", "main")
-    git(work, "merge", "-q", "--no-ff", "fix", "-m", "Merge pull request #7 from a/fix")
-    git(tmp_path, "clone", "-q", "--bare", str(work), "repos/o__n.git")
-    wrong = right.replace("shop.py", "tests/test_shop.py")
-    given = {"Rovo Dev": right, "Kodah, GPT-5-mini": wrong}
-    files = {}
-    for agent, folder in AGENTS.items():
-        patch = given.get(agent)
-        rows = [{"instance_id": name, "model_patch": patch}] if patch else []
-        metrics = {"recall": 0.5, "precision": 1.0} if patch == right else {"recall": 0.0, "precision": 0.0}
-        files[f"{folder}/all_preds.jsonl"] = "".join(json.dumps(row) + "\n" for row in rows)
-        files[f"{folder}/logs/{name}_metrics.json"] = json.dumps({"file_retrieval_metrics": metrics})
-        files[f"{folder}/trajs/{name}"] = "<problem_statement>\nThe total is 2.\n</problem_statement>"
-    committed(tmp_path / "benchmark", {f"evaluation/PBVerified/{path}": text for path, text in files.items()})
-    git(tmp_path / "benchmark", "branch", "submission")
-    (row,) = polybench_rows(tmp_path / "benchmark/.git", tmp_path / "repos")
-    assert (row["repo"], row["base_commit"], row["problem_statement"]) == ("o/n", base, "The total is 2.")
-    assert ("shop.py" in row["patch"], "CHANGES.md" in row["patch"], "test_shop" in row["patch"]) == (True, True, False)
-    instances = tmp_path / "instances.jsonl"
-    write_jsonl(instances, [row])
-    for agent, found in patches(tmp_path / "benchmark/.git").items():
-        write_jsonl(tmp_path / f"{agent}.jsonl", [{"instance_id": key, "model_patch": patch} for key, patch in found.items()])
-    (line,) = board_lines(instances, tmp_path / "repos", {agent: tmp_path / f"{agent}.jsonl" for agent in AGENTS}, [])
+def test_a_board_has_the_code_of_truth_and_answers_alone(root, tmp_path):
+    right, wrong = (PATCHES[name] for name in ("o__n-1", "o__n-3"))
+    patches = {
+        agent: f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n{hunk}"
+        for agent, (path, hunk, _) in {"Rovo Dev": right, "Kodah": wrong}.items()
+    }
+    for agent, patch in patches.items():
+        write_jsonl(tmp_path / f"{agent}.jsonl", [{"instance_id": "o__n-1", "model_patch": patch}])
+    (line,) = board_lines(root / "lite.jsonl", root / "repos", {agent: tmp_path / f"{agent}.jsonl" for agent in patches}, [])
     assert (line["files"], line["functions"]) == (["shop.py"], ["shop.py::total"])
     assert line["answers"] == {
-        "Rovo Dev": {"files": ["shop.py"], "functions": ["shop.py::total"]}, "Kodah, GPT-5-mini": {"files": [], "functions": []}
+        "Rovo Dev": {"files": ["shop.py"], "functions": ["shop.py::total"]}, "Kodah": {"files": [], "functions": []}
     }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import islice, takewhile
 from operator import eq
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fusesearch.code.kinds import is_code, is_foreign, is_test
 from fusesearch.code.naming import read_name, unwrapped
@@ -99,7 +99,8 @@ def _about_text(text: str, index: Index, tokens: int, ranking: Ranking, places: 
     code, search = Neighbours(index), places[0].confidence is None
     page = Page(code, tokens, "" if search else "%: the chance that the fix modifies the function, or the file.")
     evidence = draw_evidence(text)
-    named = {(one.path.replace("\\", "/").rpartition("/")[2], one.line) for one in (*evidence.frames, *evidence.paths)}
+    lines = [(one.path, one.line) for one in evidence.frames] + [(one.path, one.line) for one in evidence.paths]
+    named = {(path.replace("\\", "/").rpartition("/")[2], line) for path, line in lines}
 
     def weight(path: str, line: int) -> float:
         """How much of the text a line has: its words, the rarer the more, and lines that the text names."""
@@ -156,7 +157,8 @@ def _about_name(path: str, name: str, index: Index, tokens: int, impact: bool) -
     while steps[-1] and (len(steps) == 1 or (impact and page.left > 1 - AROUND)):  # callers, callers of these, and so on
         following: list[Spot] = []
         for spot in steps[-1]:
-            kind, of = ("caller", spot.entity) if len(steps) == 1 else ("impact", str(len(steps)))
+            kind: Literal["caller", "impact"] = "caller" if len(steps) == 1 else "impact"
+            of = spot.entity if len(steps) == 1 else str(len(steps))
             uses = list(islice(code.uses(spot), MAX_USES))
             page.fill((page.line(kind, use.spot, of, use.line) for use in uses if use.sure), AROUND)
             unsure += [use for use in uses if len(steps) == 1 and not use.sure]
@@ -183,7 +185,7 @@ def _defined(code: Neighbours, files: Iterable[str], last: str) -> list[Spot]:
     for file in (file for file in files if last in code.index.source(file)):
         spans = code.functions(file)
         own = [span for span in spans if f".{span.name}".endswith(f".{last}")]
-        found += [Spot(file, span) for span in sorted([*own, *declared(file, code.lines(file), last, spans)])]
+        found += [Spot(file, span) for span in sorted([*own, *declared(file, code.lines(file), last, list(spans))])]
     return found
 
 
