@@ -1,5 +1,7 @@
 """CoSIL over a real git repository: what it asks of files and functions, what its calls show, what is pruned, how it ends."""
 
+from pathlib import Path
+
 import pytest
 
 from fusesearch.agents.parsing import format_calls
@@ -8,40 +10,10 @@ from fusesearch.code.modules import outlines_of
 from fusesearch.core.schema import Trajectory
 from fusesearch.localizers.cosil.tools import SearchTools, read_call
 from tests.fakes.dialogue import Dialogue, localized
+from tests.fakes.git import files_in
 
 ISSUE = "`Basket.total` is wrong when `round_price` gets half a cent.\n\n### Text ###\nSee `price_of`."
-FILES = {
-    "shop/__init__.py": "",
-    "shop/basket.py": """\
-import os
-from shop.prices import price_of
-
-
-class Basket:
-    def total(self):
-        return sum(price_of(item) for item in self.items) + self.fee()
-
-    def fee(self):
-        return 1
-
-
-def make():
-    return Basket()
-""",
-    "shop/prices.py": """\
-from shop import rounding
-
-
-def price_of(item):
-    return rounding.round_price(item.price)
-
-
-def unused():
-    return 0
-""",
-    "shop/rounding.py": "def round_price(value):\n    return round(value)\n",
-    "tests/test_shop.py": "def test(): pass\n",
-}
+FILES = files_in(Path(__file__).parent / "basket.txt")
 RANKED = """\
 ```
 shop/rounding.py

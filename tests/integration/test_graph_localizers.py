@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,29 +12,9 @@ from fusesearch.core.caches import Caches
 from fusesearch.core.config import Agent, Tools
 from fusesearch.search.repository import Repository
 from tests.fakes.dialogue import localized
-from tests.fakes.git import write
+from tests.fakes.git import files_in, write
 
-FILES = {
-    "parcel/__init__.py": "from parcel.box import Box\n",
-    "parcel/box.py": '''\
-from parcel.labels import print_label
-
-
-class Box:
-    """Holds things."""
-
-    def __init__(self, width):
-        self.width = width
-
-    def seal(self):
-        return print_label(self.width)
-
-    def open(self):
-        raise ValueError("sealed")
-''',
-    "parcel/labels.py": "def print_label(width):\n    return shorten('x' * width)\n\n\ndef shorten(text):\n    return text[:9]\n",
-    "tests/test_box.py": "def test_seal():\n    pass\n",
-}
+FILES = files_in(Path(__file__).parent / "parcel.txt")
 ISSUE = "`Box.seal` prints labels that are too long: print_label should cut them, see parcel/labels.py"
 
 

@@ -23,7 +23,7 @@ from fusesearch.localizers.ranker.building import Progress
 from fusesearch.localizers.ranker.facts import analyse, literal_terms, read, term, words_of
 from fusesearch.localizers.ranker.index import NAME, Index
 from fusesearch.search.repository import Repository
-from tests.fakes.git import write
+from tests.fakes.git import files_in, write
 
 SOURCES = [
     "def save(path):\n    return write(path, mode='keep-open')\n",
@@ -33,36 +33,7 @@ SOURCES = [
     "x = 1\r\ny = '''\n",
 ]
 
-CONTENT = {
-    "a.py": (
-        '"""Store of "things"."""\n'
-        "import os\n"
-        "\n"
-        "LIMIT: int = 3\n"
-        "class Store(Base):\n"
-        '    """Keeps %s files, a {name} each."""\n'
-        "    def write(self, data, *, mode='keep the old file'):  # Write twice, not once\n"
-        "        def inner(x):\n"
-        '            return os.path.join(x, "a b", f"no such {mode} in here")\n'
-        '        raise ValueError("cannot write %(what)s twice today") if len(data) > 3 else inner (data)\n'
-        "\n"
-        'async def main(): await Store().write(b"x"); print("x" * 3)\n'
-    ),
-    "b.js": (
-        "// Reads a config\n"
-        "const parse = (text) => JSON.parse(text || `not ${text} given`);\n"
-        'export class Reader { /* all of it */ read(path) { return parse(fs.readFileSync(path, "utf-8 or so it is")); } }\n'
-        "function helper() { return function inner() { return helperOf(1) } }\n"
-    ),
-    "c.go": (
-        "package p\n"
-        "// Run runs it.\n"
-        'func (s *Server) Run(addr string) error { return fmt.Errorf("cannot listen on %s here", addr) }\n'
-        "type Server struct { Addr string }\n"
-        "var Default = Server{}\n"
-    ),
-    "d.rb": ("# Pays\nclass Order\n  def paid?(x) = total(x) == 'nothing left to pay'\n  TOTAL = 3\nend\n"),
-}
+CONTENT = files_in(Path(__file__).parent / "index_sources.txt")
 SUMS = {"a.py": 2047217302, "b.js": 1794872788, "c.go": 317901713, "d.rb": 1301171164}
 """What analysing these gave when version 2 of the index began; another sum needs another version."""
 
