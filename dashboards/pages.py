@@ -23,7 +23,7 @@ from fusesearch.reporting.episodes.rendering import render
 from fusesearch.reporting.experiment.figures import draw
 from fusesearch.reporting.experiment.pages import headline, page
 from fusesearch.reporting.experiment.results import RESULTS, read_results
-from fusesearch.reporting.page import Figure, Page, Section
+from fusesearch.reporting.page import Page, Section
 from fusesearch.reporting.table import ARMS
 from tasks.experiments.spec import experiment_names, load_experiment
 from tasks.running.places import EXPERIMENTS, MAIN, NODES
@@ -71,7 +71,7 @@ def report(root: Path) -> str:
         return framed(read.cached(path, "report", read_text), run="report")
     if not (root / EXPERIMENTS / FIRST / RESULTS).exists():
         return notice(f"{path} is missing: run `dvc repro report`")
-    return framed(read.cached(root / EXPERIMENTS / FIRST / RESULTS, f"results-{FIRST}", _page_of), said=_fresh(root), run=FIRST)
+    return experiment(root, FIRST)
 
 
 def experiments(root: Path) -> str:
@@ -85,23 +85,20 @@ def experiments(root: Path) -> str:
 def _glance(root: Path, name: str) -> Section:
     href = f"/experiments/{quote(name)}"
     try:
-        results = read.results_of(root, name)
-        figures = read.cached(root / EXPERIMENTS / name / RESULTS, name, _first_figure)
+        return replace(read.results_of(root, name, _headline), href=href)
     except FusesearchError as error:
         return Section(name, [str(error)], href=href)
+
+
+def _headline(path: Path) -> Section:
+    results = read_results(path.parent)
     word, first = headline(results)
-    return Section(results.title, [first], figures=figures, word=word, href=href)
-
-
-def _first_figure(path: Path) -> list[Figure]:
-    return draw([], read_results(path.parent))[:1]
+    return Section(results.title, [first], figures=draw([], results)[:1], word=word)
 
 
 def experiment(root: Path, name: str) -> str:
     """The page of an experiment: its chart and word, its tables, then sentences."""
-    path = root / EXPERIMENTS / name / RESULTS
-    read.results_of(root, name)
-    return framed(read.cached(path, f"results-{name}", _page_of), said=_fresh(root), run=name)
+    return framed(read.results_of(root, name, _page_of), said=_fresh(root), run=name)
 
 
 def _fresh(root: Path) -> str:
@@ -183,11 +180,7 @@ def episode(root: Path, query: Mapping[str, str]) -> str | None:
     if not 1 <= run <= len(lines):
         return None
     shown = read.episode(lines[run - 1], source.path)
-    try:
-        truth = read.truth(root / source.truth, shown.instance_id)
-    except FusesearchError:
-        truth = None
-    return render(page_of(shown, truth))
+    return render(page_of(shown, read.truth(root / source.truth, shown.instance_id)))
 
 
 def notice(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 from fusesearch.core.errors import ArtifactError, FusesearchError, first_fault
 from fusesearch.core.schema import Trajectory, Truth
 from fusesearch.core.storage import iter_rows
-from fusesearch.reporting.experiment.results import RESULTS, Results, read_results
+from fusesearch.reporting.experiment.results import RESULTS
 from tasks.running.places import EXPERIMENTS
 
 T = TypeVar("T")
@@ -47,12 +48,12 @@ def _newest(read: Callable[[Path], Any], path: Path, changed: int, size: int) ->
     return read(path)
 
 
-def results_of(root: Path, name: str) -> Results:
-    """The results of one experiment. Raises :class:`ArtifactError` without any, saying what to run."""
+def results_of(root: Path, name: str, read: Callable[[Path], T]) -> T:
+    """What ``read`` makes of the results of one experiment. Raises :class:`ArtifactError` without any, saying what to run."""
     path = root / EXPERIMENTS / name / RESULTS
     if not path.exists():
         raise ArtifactError(f"experiments/{name}/{RESULTS} is missing: run `python -m flows experiment run {name}`")
-    return cached(path, f"results-{name}", _results)
+    return cached(path, f"results-{name}", read)
 
 
 def episodes(path: Path, stage: str) -> Episodes:
@@ -68,16 +69,12 @@ def episode(line: bytes, path: Path) -> Trajectory:
         raise ArtifactError(f"{path}: an episode is damaged ({first_fault(error)})") from None
 
 
-def truth(path: Path, instance_id: str) -> Truth:
-    """What the patch of an instance modifies. Raises :class:`ArtifactError` if the file does not say."""
-    found = cached(path, "split", _truths).get(instance_id)
-    if found is None or not found.files:
-        raise ArtifactError(f"{path} does not have the truth of {instance_id}: run `dvc repro split`")
-    return found
-
-
-def _results(path: Path) -> Results:
-    return read_results(path.parent)
+def truth(path: Path, instance_id: str) -> Truth | None:
+    """What the patch of an instance modifies; None where no file says it."""
+    with suppress(FusesearchError):
+        found = cached(path, "split", _truths).get(instance_id)
+        return found if found and found.files else None
+    return None
 
 
 def _episodes(path: Path) -> Episodes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,10 +23,6 @@ class Cases:
     rows: dict[str, Instance]
     sets: dict[str, list[str]]
     left_out: dict[str, str]
-
-    def of(self, name: str) -> list[Instance]:
-        """The instances of a set."""
-        return [self.rows[key] for key in self.sets[name] if key in self.rows]
 
 
 def read_cases(sets: dict[str, Path], repos: Path, out: Path) -> Cases:
@@ -60,8 +55,3 @@ def _truth(row: Instance, journal: Journal, repositories: Repositories) -> Truth
         truth = truth_from_patch(row.patch, repositories.reader(row))
         journal.append({"instance_id": row.instance_id, "truth": truth.model_dump(mode="json")})
     return Truth.model_validate(journal.rows[row.instance_id]["truth"])
-
-
-def in_order(rows: Iterable[Instance]) -> Iterator[Instance]:
-    """Instances repository by repository, so that neighbours share most files."""
-    yield from sorted(rows, key=lambda row: (row.repo, len(row.instance_id), row.instance_id))

@@ -165,11 +165,8 @@ def _crossed(rows: Rows, keys: tuple[str, ...], columns: Sequence[tuple[str, str
 
 
 def _as_row(found: Any) -> dict[str, Any]:
-    return {"mean": 100 * found.estimate, "low": _percent(found.low), "high": _percent(found.high)}
-
-
-def _percent(value: float | None) -> float | None:
-    return None if value is None else 100 * value
+    ends = {"low": found.low, "high": found.high}
+    return {"mean": 100 * found.estimate} | {name: None if end is None else 100 * end for name, end in ends.items()}
 
 
 def _csv(path: Path) -> list[dict[str, str]]:

@@ -113,7 +113,7 @@ def main(
     import datetime
     import json
 
-    from experiments.evidence.cases import in_order, read_cases
+    from experiments.evidence.cases import read_cases
     from experiments.evidence.trainer import Settings, collect, described, train
     from fusesearch.core.storage import read_instances, write_text
     from fusesearch.data.swe_bench import read_rows
@@ -125,7 +125,8 @@ def main(
     given = (row for path in instances or [] for row in read_instances(path) if not row.question)
     own = [row.model_copy(update={"truth": code_of(row.truth)}) for row in given if row.truth]
     barred = {row["instance_id"] for path in without or [] for row in read_rows(path)}
-    rows = [row for row in [*in_order([*cases.rows.values(), *own]), *mined] if row.instance_id not in barred]
+    real = sorted([*cases.rows.values(), *own], key=lambda row: (row.repo, len(row.instance_id), row.instance_id))
+    rows = [row for row in [*real, *mined] if row.instance_id not in barred]  # neighbours share most files
     tables = collect(rows, partial(instance_snapshot, SnapshotStore(out / "snapshots"), repos), out / "features")
     kept = set(tables["file"]["instance_id"])
     learned = [row for row in rows if row.instance_id in kept]

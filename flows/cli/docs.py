@@ -37,9 +37,6 @@ def cli_page() -> str:
 
 def _reference(commands: typer.Typer, name: str, title: str) -> str:
     command = typer.main.get_command(commands)
-    for each in command.commands.values():  # type: ignore[attr-defined]
-        for parameter in each.params:
-            parameter.hidden = False
     return get_docs_for_click(obj=command, ctx=typer.Context(command), name=name, title=title).strip()
 
 

@@ -82,10 +82,6 @@ def run(
             own = " (main pipeline)" if task.target == task.name else ""
             more = f" and {len(task.users) - 2} more" if task.users[2:] else ""
             typer.echo(f"  {task.name}{own}, {duration(seconds[task.name])}: {'; '.join(task.users[:2])}{more}")
-        users = [user for task in pending if task.target for user in task.users]
-        for arm, user in {user.rpartition(", seed ")[0]: user for user in users}.items():
-            alone = sum(seconds[task.name] for task in pending if user in task.users)
-            typer.echo(f"  {arm}: {duration(alone)} a seed if it ran alone")
         if dry_run:
             return
         if pending:

@@ -245,7 +245,8 @@ def _by_file(places: Sequence[Fields], screen: Screen) -> list[str]:
 
 def _row(indent: str, where: str, name: str, one: Fields, screen: Screen) -> list[str]:
     """A place with its percentage, which a narrow screen has below it; then what speaks for it, and its head."""
-    share = _share(one.get("confidence"))
+    sure = one.get("confidence")
+    share = "" if sure is None else f"{sure:.0%}" if sure >= LEAST_SHARE else f"<{LEAST_SHARE:.0%}"
     about = "  ".join(filter(None, [name, share]))
     fits = len(f"{indent}{where}  {about}") <= (screen.width or sys.maxsize)
     first = f"{indent}{screen.styled(where, bold=True)}"
@@ -254,12 +255,6 @@ def _row(indent: str, where: str, name: str, one: Fields, screen: Screen) -> lis
     for text in (printable("; ".join(one.get("reasons") or ())), shortened(printable(one.get("signature") or ""), screen, inner)):
         lines += [screen.styled(line, dim=True) for line in wrapped(text, screen, inner)]
     return lines
-
-
-def _share(probability: float | None) -> str:
-    if probability is None:
-        return ""
-    return f"{probability:.0%}" if probability >= LEAST_SHARE else f"<{LEAST_SHARE:.0%}"
 
 
 def _summary(cost: dict[str, Any], seconds: float | None) -> str:

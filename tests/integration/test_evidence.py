@@ -54,8 +54,8 @@ def cases(root) -> Cases:
 
 
 def test_an_instance_of_two_sets_is_there_once_and_what_cannot_be_had_says_why(cases):
-    assert [row.instance_id for row in cases.of("verified")] == ["o__n-1", "o__n-2"]
-    assert [row.instance_id for row in cases.of("lite")] == ["o__n-1"]
+    assert list(cases.rows) == ["o__n-1", "o__n-2"]
+    assert cases.sets["lite"] == ["o__n-1"]
     assert cases.rows["o__n-1"].truth.functions == ["shop.py::total"]
     assert cases.left_out.keys() == {"o__n-3", "p__q-1"}
     assert "no file of code" in cases.left_out["o__n-3"]

@@ -190,10 +190,7 @@ def php_hooks(node: Any) -> str | None:
 
 def kotlin_function(node: Any) -> str | None:
     """A function with a body; the name of an extension starts with the type it extends."""
-    kinds = [child.type for child in node.children]
-    if "function_body" not in kinds:
-        return None
-    return _extension(node, by_name(node))
+    return _extension(node, by_name(node)) if any(child.type == "function_body" for child in node.children) else None
 
 
 def _extension(node: Any, name: str | None) -> str | None:
@@ -219,11 +216,8 @@ def kotlin_constructor(node: Any) -> str | None:
 
 def kotlin_type(node: Any) -> str | None:
     """Name of a class, object or enum entry, whether or not the grammar makes it a field."""
-    name = by_name(node)
-    if name:
-        return name
     first = next((child for child in node.named_children if child.type == "identifier"), None)
-    return text_of(first) or None
+    return by_name(node) or text_of(first) or None
 
 
 def swift_type(node: Any) -> str | None:

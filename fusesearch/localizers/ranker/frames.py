@@ -97,7 +97,8 @@ def all_frames(text: str) -> list[Frame]:
         found += [_frame(match) for match in pattern.finditer(text)]
     for pattern in _INNERMOST_FIRST:
         found += [_frame(match) for match in pattern.finditer(text)][::-1]
-    kept = [frame for frame in found if not _LIBRARY.search(frame.path) and not (frame.name and _is_handler(frame.name))]
+    own = (frame for frame in found if not _LIBRARY.search(frame.path))
+    kept = (frame for frame in own if not _HANDLER.fullmatch(re.split(r"[.:]+", frame.name or "")[-1]))
     return list(dict.fromkeys(kept))[-MAX_FRAMES:]
 
 
@@ -111,7 +112,3 @@ def _frame(match: re.Match[str]) -> Frame:
             path = "/".join([*packages, path])
             name = name.replace("$", ".")
     return Frame(path, int(row.get("line") or 0), name or None)
-
-
-def _is_handler(name: str) -> bool:
-    return _HANDLER.fullmatch(re.split(r"[.:]+", name)[-1]) is not None

@@ -14,7 +14,6 @@ from fusesearch.localizers.ranker.answer import (
     location,
     names_any,
 )
-from fusesearch.localizers.ranker.columns import Candidate
 from fusesearch.localizers.ranker.facts import IDENTIFIER, words_of
 
 FILES, FUNCTIONS = 5, 3
@@ -44,7 +43,7 @@ FEW_FILES = 20
 
 def says_little(ranking: Ranking, issue: str) -> bool:
     """Whether an issue names nothing that the tree has and shares few words with it."""
-    return _few_words(ranking, issue) and not names_any(_candidates(ranking), (*EXACT, *CHANCE))
+    return _few_words(ranking, issue) and not names_any((one.candidate for one in ranking.files), (*EXACT, *CHANCE))
 
 
 def _few_words(ranking: Ranking, issue: str) -> bool:
@@ -53,13 +52,10 @@ def _few_words(ranking: Ranking, issue: str) -> bool:
     return len(known) < LEAST_WORDS or len(known) < LEAST_SHARE * len(words)
 
 
-def _candidates(ranking: Ranking) -> list[Candidate]:
-    return [one.candidate for one in ranking.files]
-
-
 def fields_for_people(ranking: Ranking, issue: str, top: int | None = None) -> Fields:
     """The set that is scored, and as ``places`` at most ``top`` files, by default five: an :class:`Answer` as plain data."""
-    if _few_words(ranking, issue) and not names_any(_candidates(ranking)):  # a name among running text may be chance
+    named = names_any(one.candidate for one in ranking.files)
+    if _few_words(ranking, issue) and not named:  # a name among running text may be chance
         files, functions = (
             [Ranked(one.candidate, min(one.probability, BY_CHANCE)) for one in part]
             for part in (ranking.files, ranking.functions)
