@@ -40,7 +40,7 @@ if [ ! -x "$work/server/bin/python" ]; then
     python -m venv "$work/server"
     "$work/server/bin/pip" install -q "llama-cpp-python[server]==0.3.36" # built from source: ten minutes on two cores
 fi
-# llama-cpp-python 0.3.36 once ended with a segmentation fault after 20 requests: it is started again, and requests are repeated
+# llama-cpp-python 0.3.36 ended three times with a segmentation fault: it is started again, and requests are repeated
 sh -c "trap 'kill \$!; exit' TERM; while :; do $work/server/bin/python -m llama_cpp.server --model $weights --port $port \\
     --model_alias qwen2.5-coder-$size --n_ctx 16384 --n_threads $threads --n_threads_batch $threads & wait \$!; done" \
     >"$work/server-$size.log" 2>&1 &
