@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -15,51 +16,9 @@ from fusesearch.code.graph.storing import cached_graph, read_facts, write_facts
 from fusesearch.code.names import Namer
 from fusesearch.core.config import Tools
 from fusesearch.search.repository import Repository
-from tests.fakes.git import write
+from tests.fakes.git import files_in, write
 
-CORE = '''\
-import os
-from . import helpers as h
-from .base import Base, make as build
-
-
-class Shape(Base):
-    """A shape."""
-
-    def __init__(self, size):
-        self.size = build(size)
-
-    @property
-    def area(self):
-        def inner():
-            return scale(self.size)
-        return inner()
-
-    class Corner:
-        def angle(self):
-            return self.area()
-
-
-def scale(size):
-    return h.clamp(size).elsewhere_only()
-
-
-def again(size):
-    from .base import late
-    return again(late(size))
-'''
-FILES = {
-    "pkg/__init__.py": "from .core import Shape\n",
-    "pkg/core.py": CORE,
-    "pkg/base.py": (
-        "class Base:\n    def save(self):\n        return make(1)\n\n\ndef make(x):\n    return x\n\n\ndef late(x):\n    pass\n"
-    ),
-    "pkg/helpers.py": "def clamp(x):\n    return x\n",
-    "other/far.py": "class Far:\n    def elsewhere_only(self):\n        pass\n\n    def again(self):\n        pass\n",
-    "tests/test_core.py": "from pkg import Shape\n\n\ndef test_area():\n    Shape(1).area\n",
-    "broken.py": "def broken(:\n",
-    "notes.txt": "no code\n",
-}
+FILES = files_in(Path(__file__).parent / "graph_sources.txt")
 
 
 def linked(files):

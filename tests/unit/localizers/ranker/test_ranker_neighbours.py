@@ -10,7 +10,7 @@ from fusesearch.code.other.plain import calls_in, without_text
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.neighbours import Neighbours, Spot
 from fusesearch.search.repository import Repository
-from tests.fakes.git import write
+from tests.fakes.git import files_in, write
 
 RUBY = {
     "lib/cluster.rb": """\
@@ -57,31 +57,7 @@ SCALA = {
     "b.scala": 'class Use:\n  def use = Codec.decode[List[Int]]("x")\n',
     "build.sc": 'def script = Codec.decode[Int]("x")\n',
 }
-MADE = {
-    "Sources/Cart.swift": """\
-struct Cart {
-  init(total: Int) { check(total) }
-  struct Line { init<T>(_ price: T) { } }
-}
-final class Two { init() { }; convenience init(x: Int) { self.init() } }
-func check(_ x: Int) { }
-""",
-    "Sources/Shop.swift": """\
-func sell() -> Cart { Cart(total: 1) }
-func sellAgain() -> Cart { let text = "Cart(1)"; return .init(total: Cart.init(total: 2).total) }
-func line() { _ = Cart.Line<Int>(3); _ = Two() }
-func returned(_ x: Any) -> Cart { x }
-func optional() -> Shop.Cart? { nil }
-struct View { var cart: Cart { old }; var line: some Line<Int> { old }; var `nil`: Cart { old } }
-func all(_ totals: [Int]) { totals.map(Cart.init) }
-class Task { init(_ body: () -> Int) { } }
-func started() { use(task: Task { 1 }) }
-""",
-    "app/Room.kt": "class Room {\n  constructor(x: Int) { use(x) }\n}\n",
-    "app/Use.kt": "fun made(): Room { return find() }\nfun makes() = rooms.map { x -> Room(x) }\n"
-    "fun sent() = actor { 1 }\nfun actor(f: () -> Int) = f()\n",
-    "web/cart.js": "class Basket { init(x) {} }\nfunction basket() { return Basket(1) }\n",
-}
+MADE = files_in(Path(__file__).parent / "construction.txt")
 
 
 @pytest.mark.parametrize(
