@@ -96,11 +96,12 @@ def test_mlflow_holds_one_parent_with_a_child_per_stage_and_arm(project):
     children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
     finished = {run.info.run_name for run in children if run.info.status == "FINISHED"}
     arms = {f"evaluate/{arm}" for arm in ("base", "sft", "sft+rl", "lexical", "bm25")}
-    assert finished == {*STAGES, *arms}
+    trained = {"sft": "sft: base on trajectories", "grpo": "grpo: sft on rl"}
+    assert finished == {*(trained.get(stage, stage) for stage in STAGES), *arms}
     assert len(children) == len(finished)
     resumed = {run.info.run_name for run in children if run.data.tags.get("resumed")}
-    assert resumed == {"grpo"}
-    grpo = next(run for run in children if run.info.run_name == "grpo")
+    assert resumed == {trained["grpo"]}
+    grpo = next(run for run in children if run.info.run_name == trained["grpo"])
     assert [point.step for point in client.get_metric_history(grpo.info.run_id, "reward")] == [1, 2, 3]
     (model,) = client.search_registered_models()
     assert model.name == "fusesearch-nano"

@@ -29,7 +29,7 @@ ANSWERS = {
     9: (200, ISSUE | {"body": None}, {}),
     10: (301, {"message": "Moved Permanently"}, {"Location": "/api/v3/repositories/7/issues/1"}),
     11: (403, {"message": "Resource protected by organization SAML enforcement."}, {}),
-    12: (403, SECONDARY, {"Retry-After": formatdate(time.time() + 7230, usegmt=True)}),
+    12: (403, SECONDARY, {"Retry-After": formatdate(time.time() + 79_000, usegmt=True)}),
     13: (403, SECONDARY, {}),
     14: (403, SECONDARY, {"Retry-After": "1"}),
     15: (301, {}, {"Location": "/api/v3/repos/o/r/issues/15"}),
