@@ -20,55 +20,10 @@ from fusesearch.localizers.orcaloca import _location
 from fusesearch.localizers.orcaloca.replies import read_conclusion
 from fusesearch.localizers.ranker.evidence import draw_evidence
 from fusesearch.search.repository import Repository
-from tests.fakes.git import write
+from tests.fakes.git import files_in, write
 from tests.unit.code.test_naming import NAMES
 
-RUBY = [
-    "paid?", "paid", "cancel!", "paid=(v)", "*(o)", "-(o)", "-@", "[](k)", "[]=(k, v)", "==(o)", "<=>(o)", "!", "=~(o)", "%(o)",
-    "**(o)",
-]  # fmt: skip
-SOURCES = {
-    "lib/order.rb": "class Order\n" + "".join(f"  def {name}\n    1\n  end\n" for name in RUBY) + "end\n",
-    "a.cpp": (
-        "struct V { operator const char*() const { return 0; } operator std::string() { return 1; } operator bool() {return 1;}\n"
-        "void operator,(int) {} friend V operator*(V a) {return a;} void* operator new[](size_t s) {return 0;} ~V() {} };\n"
-        "template<class T> void ns::V<T>::f() {}\nlong double operator\"\" _km(long double x) {return x;}\n"
-        "template<> int max<int>(int a){return a;}\n"
-    ),
-    "a.rs": (
-        "impl X for (A, B) { fn f(){} }\nimpl<'a> X for &'a [u8] { fn g(){} }\nimpl X for dyn Foo + Send { fn h(){} }\n"
-        "impl X for Box<dyn Foo> { fn i(){} }\nimpl X for a::b::C<T> {fn m(){}}\nfn r#match() {}\n"
-        "impl X for fn(A) -> B { fn k(){} }\n"
-    ),
-    "a.js": (
-        "class A { #p() { return 1 } 'GET /users/:id'() { return 2 } [Symbol.iterator]() { return 1 } ['x']() {return 1}\n"
-        "get v() {return 1} static async *gen() {} 12() {} [`a${b}`]() {} }\n"
-        "const o = { 'a b': function() {}, \"user#created\": () => 1, 'x::y'() {} };\nA.prototype.m = function() {};\n"
-        "$s.load = function() {}\n"
-    ),
-    "a.cs": (
-        "namespace N { class A : IFoo<int> { void IFoo<int>.Bar() { } public static explicit operator int(A a) { return 1; }\n"
-        "public int this[int i] { get { return 1; } } public static A operator +(A a, A b) => a; ~A() { } void G<T>() { } }\n"
-        "class B<T> { class C { void D() {} } } }\n"
-    ),
-    "a.kt": "class A {\n fun `adds 2, fast`() { x() }\n fun `adds 2`() { y() }\n"
-    " fun plus(o: A): A { return o }\n}\nfun List<Int>.second() { a() }\n",
-    "a.swift": "class A<T> {\n init?(x: Int) { f() }\n func f(_ x: Int, by y: Int) { x() }\n"
-    " static func == (l: A, r: A) -> Bool { true }\n var size: Int { 1 }\n subscript(i: Int) -> Int { 1 }\n"
-    " func `default`() { y() }\n}\nextension [Int] { func second() { 1 } }\n",
-    "a.scala": "object L {\n def +:(x: Int) = 1\n def ::(x: Int) = 2\n def :::(x: Int) = 3\n def unary_! = 4\n"
-    " def x_=(v: Int) = 5\n def `adds 2, fast` = 6\n def >>=[A](f: A) = 7\n def map[B](f: A => B) = 8\n"
-    " class I { def h = 9 }\n}\n",
-    "a.go": "package x\nfunc (s *Server[T]) Handle() { }\nfunc (List[K, V]) Len() int { return 1 }\n"
-    "func Map[T any](x T) {}\n",
-    "A.java": "class O { O() {} <T> void g() {} class I { void h() {} } }\n",
-    "a.php": "<?php namespace App\\M; class A { function __construct() { } function &r() {} static function s() {} }\n"
-    "function top() {}\n",
-    "app/[slug]/page.tsx": "export default function Page() { return 1 }\n",
-    "app/(shop)/[[...id]].tsx": "export function Cart() { return 2 }\n",
-    "my dir/a, b's.cpp": "int f() { return 1; }\n",
-    "Makefile": "all:\n\techo\n",
-}  # fmt: skip
+SOURCES = files_in(Path(__file__).parent / "written_names.txt")
 
 ODD = [tuple(line.split(" ", 1)) for line in (Path(__file__).parents[1] / "unit/code/odd_names.txt").read_text().splitlines()]
 """Names of public repositories (fmt, zstd, Polly, eslint, vite, okio, rack, tokio, ...), each after a path of its language."""
