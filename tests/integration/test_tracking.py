@@ -24,7 +24,7 @@ from fusesearch.core.schema import (
     Turn,
     Usage,
 )  # fmt: skip
-from fusesearch.core.storage import write_instances, write_jsonl
+from fusesearch.core.storage import write_instances, write_jsonl, write_text
 from fusesearch.evaluation.metrics import COUNTS, METRICS, aggregate
 from fusesearch.reporting.experiment.results import read_results
 from tasks.running.record import RunRecord, digests, reproduction_record, stage_record, write_record
@@ -76,15 +76,18 @@ def begin(stage="mine", params=None, values=None, inputs=(), node=""):
 
 def run_stage(stage="mine", outputs=(), metrics=None, **more):
     """A stage that runs without any live run; returns its record."""
-    done = begin(stage, **more).complete(digests(outputs), metrics or {})
+    return finish(begin(stage, **more), outputs, metrics)
+
+
+def finish(began, outputs=(), metrics=None):
+    done = began.complete(digests(outputs), metrics or {})
     write_record(done)
     track(done)
     return done
 
 
 def curve(path, *rows):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("step,epoch,reward,note\n" + "".join(f"{step},0.1,{value},x\n" for step, value in rows))
+    write_text(path, "step,epoch,reward,note\n" + "".join(f"{step},0.1,{value},x\n" for step, value in rows))
     return path
 
 
@@ -107,13 +110,11 @@ def snapshot():
     client = make_client(tracking_uri())
     experiments = [row.experiment_id for row in client.search_experiments()]
     found = sorted(client.search_runs(experiments, max_results=1000), key=lambda run: run.info.run_id)
-    points = {
-        (run.info.run_id, name): [
-            (row.step, row.value, row.timestamp) for row in client.get_metric_history(run.info.run_id, name)
-        ]
+    points = [
+        (run.info.run_id, name, [dict(row) for row in client.get_metric_history(run.info.run_id, name)])
         for run in found
         for name in run.data.metrics
-    }
+    ]
     versions = [dict(row) for row in client.search_model_versions()]
     known = [[trace.to_dict() for trace in traces()], models(), [row.to_dict() for row in client.search_datasets()]]
     return [run.to_dictionary() for run in found], points, versions, known, [artifacts(run) for run in found]
@@ -127,10 +128,8 @@ def test_stages_of_a_reproduction_share_one_parent(project):
     children = runs(**{"mlflow.parentRunId": parent.info.run_id})
     assert [run.data.tags["stage"] for run in children] == ["mine", "filter"]
     assert children[0].data.params == {"mine.workers": "2"}
-    assert {key: value for key, value in children[0].data.metrics.items() if "seconds" not in key} == {
-        "pairs": 3.0,
-        "kinds.swap": 1.0,
-    }
+    counted = {key: value for key, value in children[0].data.metrics.items() if "seconds" not in key}
+    assert counted == {"pairs": 3.0, "kinds.swap": 1.0}
     assert parent.data.params["sft.optimizer"] == Params().sft.optimizer
     assert {run.info.status for run in [parent, *children]} == {"FINISHED"}
 
@@ -158,10 +157,9 @@ def reproduced(project):
     """Records of a training stage and of its checkpoint's evaluation."""
     folder, split, start = Path("artifacts/grpo"), Path("data/splits/validation.parquet"), Path("artifacts/sft/checkpoint")
     curve(folder / "curve.csv", (1, 0.25), (2, 0.5))
-    (folder / "times.csv").write_text("step,train_seconds\n1,3.5\n2,3.25\n")
+    write_text(folder / "times.csv", "step,train_seconds\n1,3.5\n2,3.25\n")
     for name in ("drops.json", "weights.bin", "checkpoint/config.json"):
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text("{}")
+        write_text(folder / name, "{}")
     start.mkdir(parents=True)
     write_instances(project / split, [held_out("i0"), held_out("i1")])
     made = [folder / name for name in ("curve.csv", "checkpoint", "drops.json", "weights.bin")]
@@ -305,18 +303,14 @@ def test_recording_twice_changes_nothing(project):
 def test_an_empty_store_is_filled_from_records_and_artifacts(project, empty_store, caplog):
     run_stage("evaluate", outputs=[evaluated(Path("artifacts/evaluate"), base=[0.0, 1.0])])
     stale = Path("artifacts/select/drops.json")
-    stale.parent.mkdir()
-    stale.write_text("{}")
+    write_text(stale, "{}")
     run_stage("select", outputs=[stale])
     stale.write_text("{ }")  # another run has written it since
     Path("mlflow.db").write_bytes(empty_store.read_bytes())
     said = CliRunner().invoke(app, ["track"])
     assert (said.exit_code, said.stdout) == (0, f"3 of 3 runs recorded in {tracking_uri()}, 0 were there\n")
-    assert {run.info.run_name for run in runs() if run.data.tags["kind"] != "reproduction"} == {
-        "evaluate",
-        "evaluate/base",
-        "select",
-    }
+    named = {run.info.run_name for run in runs() if run.data.tags["kind"] != "reproduction"}
+    assert named == {"evaluate", "evaluate/base", "select"}
     (select,) = runs(stage="select")
     assert artifacts(select) == set()
     assert CliRunner().invoke(app, ["track"]).stdout.startswith("0 of 3 runs recorded")
@@ -329,9 +323,7 @@ def test_live_points_and_the_curve_make_one_curve(project):
         wait_for(lambda: stages() and history(stages()[0], "reward"))
         assert {run.info.status for run in runs()} == {"RUNNING"}
     path = curve(Path("artifacts/grpo/curve.csv"), (1, 0.25), (2, 0.5))
-    done = began.complete(digests([path]), {"examples": 3})
-    write_record(done)
-    track(done)
+    finish(began, [path], {"examples": 3})
     (made,) = stages()
     assert (made.info.status, history(made, "reward")) == ("FINISHED", [(1, 0.25), (2, 0.5)])
     assert made.data.metrics["examples"] == 3.0
@@ -353,9 +345,7 @@ def test_a_run_killed_half_way_is_completed_and_not_doubled(project):
         live.log({"step": 1, "reward": 1.0})
         live.log({"step": 2, "reward": 2.0})
         wait_for(lambda: len(history(stages()[0], "reward")) == 2)
-    done = again.complete({}, {})
-    write_record(done)
-    track(done)
+    finish(again)
     (made,) = stages()
     assert (made.info.status, made.data.tags["resumed"]) == ("FINISHED", "true")
     assert history(made, "reward") == [(1, 1.0), (2, 2.0)]
@@ -373,8 +363,7 @@ def test_a_deleted_run_stays_deleted(project):
 def test_files_that_the_store_has_no_place_for_keep_nothing_else_from_it(project, caplog):
     make_client(tracking_uri()).create_experiment(EXPERIMENT, artifact_location="mlflow-artifacts:/1")
     page = Path("artifacts/report/report.md")
-    page.parent.mkdir(parents=True)
-    page.write_text("# Report")
+    write_text(page, "# Report")
     run_stage("report", outputs=[page], metrics={"pairs": 3})
     (made,) = runs(stage="report")
     assert (made.info.status, made.data.metrics["pairs"]) == ("FINISHED", 3.0)
@@ -409,9 +398,8 @@ def arms(folder, values, seeds=(0, 1), nodes=None):
                 key=f"{arm}{seed}{f1}{node}".replace(" ", ""),
             ))  # fmt: skip
     folder = folder / "results"
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
     for name in ("RESULTS.md", "figures/forest.svg"):
-        (folder / name).write_text("x")
+        write_text(folder / name, "x")
     files = digests([folder / "RESULTS.md", folder / "figures"])
     parent = parent.model_copy(update={"current": [row.key for row in made], "outputs": files, "tags": {"verdict": "undecided"}})
     for row in (parent, *made):
