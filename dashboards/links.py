@@ -27,7 +27,7 @@ def windows(name: str = "") -> dict[str, str]:
 
 
 def _in_mlflow(store: Path, key: str) -> str:
-    """The path of a run in MLflow's pages; empty where its SQLite file does not have the run, or is none."""
+    """The path of a run in MLflow's pages; empty if its SQLite file is missing or does not have the run."""
     asked = "SELECT experiment_id, run_uuid FROM runs JOIN tags USING (run_uuid) WHERE key = 'fusesearch.key' AND value = ?"
     if store.is_file():
         with suppress(sqlite3.Error), closing(sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)) as database:

@@ -44,7 +44,7 @@ class HeldOut:
         return known
 
     def add(self, instances: Iterable[Instance], *, repositories: bool = True, near: bool = False) -> None:
-        """Add held-out instances; ``repositories=False`` if their repositories are no reason to drop another instance.
+        """Add held-out instances; ``repositories=False`` keeps other instances of their repositories.
 
         With ``near``, their issues, their patches and what they change in each file are compared for similarity.
         """

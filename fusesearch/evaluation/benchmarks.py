@@ -66,7 +66,7 @@ def prepare(
 
 
 def snapshot(repos: Path, store: SnapshotStore, instance: Instance) -> Repository:
-    """The tree an instance is about, from the clones in ``repos``. What a partial clone lacks is empty if it is no code."""
+    """The tree an instance is about, from the clones in ``repos``. What a partial clone lacks is empty unless it is code."""
     git_dir_of(instance.repo, repos)  # refuses what is not owner/name, before it becomes part of a path
     return instance_snapshot(store, repos, instance, is_code)
 

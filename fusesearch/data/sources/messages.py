@@ -19,7 +19,7 @@ _PULL = re.compile(r"\A(.*\S)[ \t]*\((?:#|GH-)\d+\)[ \t]*$", re.MULTILINE)
 
 
 def tells_of_a_fault(commit: Commit) -> bool:
-    """Whether it is no merge, it names a fault and says enough, and its title is about nothing but code."""
+    """Whether it has one parent, names a fault, says enough, and has a title about code."""
     text = said(commit)
     about_code = not _NOISE.search(text.partition("\n")[0])
     return len(commit.parents) == 1 and len(text) >= LEAST_CHARS and about_code and bool(_FAULT.search(text))

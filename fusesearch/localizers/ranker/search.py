@@ -82,7 +82,7 @@ def is_search(text: str) -> bool:
 def words_in_search(text: str, called: frozenset[str]) -> dict[str, frozenset[str]]:
     """The words that count, in order, with their forms; of an identifier the whole, too.
 
-    Words that most texts have count only if a file is called so, which ``called`` tells, or where there are no others.
+    Words that most texts have count only if a file is called so, which ``called`` tells, or where the text has only such words.
     """
     written = IDENTIFIER.findall(text[:MAX_CHARS])
     found: dict[str, frozenset[str]] = {}
