@@ -36,7 +36,11 @@ from fusesearch.training.engines.verl_files import configured, verl_python
 
 CLONES_GB = 100.0
 """Room for clones and snapshots of real repositories: an estimate for 233 of them."""
-MADE = {"experiments/nano/base": "make base", "experiments/smol/base": "make smol"}
+MADE = {
+    "experiments/nano/base": "make base",
+    "experiments/smol/base": "make smol",
+    "experiments/smol/coder-0.5b": "make smol STUDENT=coder-0.5b",
+}
 """What makes a base model that is not on a hub."""
 ROLLOUT_TOKENS = 15_000
 """Length of a rollout that hours are computed with: table 2 of FuseSearch implies 10,000 to 19,000."""
