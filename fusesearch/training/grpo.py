@@ -79,7 +79,7 @@ def train_grpo(
     Raises:
         ArtifactError: the checkpoint or the instances cannot be read.
         ConfigError: ``rollouts`` is ``vllm``, and vLLM is not installed; the machine has fewer GPUs than ``compute`` asks for.
-        DataError: ``instances`` is empty, or too few for ``validation``; the headroom of ``checkpoint`` is below ``min_headroom``.
+        DataError: ``instances`` is empty, or too few for ``validation``; ``checkpoint`` has less than ``min_headroom``.
         InfrastructureError: a vLLM server does not start, dies, or does not sample from the published weights; a rank died;
             all rollouts of a step errored.
     """
