@@ -174,10 +174,21 @@ class Grpo(Rewarded):
     steps: int = Field(100, ge=1)
     prompts_per_step: int = Field(8, ge=1)
     group: int = Field(8, ge=2, description="rollouts per prompt")
-    scale_rewards: Literal["group", "none"] = Field(
-        "group", description="divide advantages by the standard deviation of their group, as the paper does, or by nothing"
+    scale_rewards: Literal["group", "f1_first", "none"] = Field(
+        "group",
+        description="divide advantages by the standard deviation of their group, as the paper does; likewise, but with none in a "
+        "group whose answers are all equally good, where e alone would decide; or divide by nothing",
+    )
+    loss_type: Literal["grpo", "dr_grpo", "dapo"] = Field(
+        "grpo", description="what a token weighs: by its rollout's length, by the longest allowed, or by all tokens of the step"
     )
     kl: float = Field(0.01, ge=0, description="KL coefficient to the reference policy")
+    entropy_coef: float = Field(0.0, ge=0, description="weight of the mean entropy of a token, which the loss then rewards")
+    min_headroom: float = Field(
+        0.0,
+        ge=0,
+        description="points of F1 by which the best of a group is above its mean before the first step, or training ends; 0: off",
+    )
     temperature: float = Field(0.7, gt=0)
     renamed: float = Field(0.0, ge=0, le=1, description="share of prompts in which the policy sees exchanged names")
     learning_rate: float = Field(1e-6, gt=0)
@@ -205,6 +216,7 @@ class Grpo(Rewarded):
             "judge": self.judge.model,
             "search: mcts": self.search.kind != "independent",
             "validation.keep_best": self.validation.keep_best,
+            "min_headroom": self.min_headroom,
             "validation.floor": self.validation.floor,
         }
         if self.engine == "verl" and (asked := [name for name, value in only_trl.items() if value]):
