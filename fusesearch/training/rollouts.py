@@ -185,12 +185,6 @@ class Episodes:
         return RenamedModel(policy, Exchange(draw, self.names))
 
 
-def _rewards(scores: Sequence[Score], size: int) -> list[list[float]]:
-    """The rewards of each group of ``size`` rollouts, without those that are absent."""
-    groups = (scores[at : at + size] for at in range(0, len(scores), size))
-    return [[score.reward for score in group if score.reward is not None] for group in groups]
-
-
 def degenerate(rewards: Sequence[float | None], size: int) -> list[int]:
     """Numbers of the groups of ``size`` rollouts whose known rewards are all equal, so that no rollout has an advantage."""
     groups = (rewards[at : at + size] for at in range(0, len(rewards), size))
@@ -231,7 +225,9 @@ def headroom(scores: Sequence[Score], size: int) -> dict[str, float]:
 
 def reward_deviation(scores: Sequence[Score], size: int) -> float:
     """Mean over the groups of the standard deviation of a group's rewards (RepoSearch-R1 figure 6b shows its square)."""
-    return fmean(pstdev(rewards) if rewards else 0.0 for rewards in _rewards(scores, size))
+    groups = (scores[at : at + size] for at in range(0, len(scores), size))
+    known = ([score.reward for score in group if score.reward is not None] for group in groups)
+    return fmean(pstdev(rewards) if rewards else 0.0 for rewards in known)
 
 
 def rollout_figures(scores: list[Score]) -> dict[str, float]:

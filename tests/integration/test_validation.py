@@ -171,7 +171,8 @@ def test_a_student_below_what_needs_no_training_is_not_trained_and_one_at_least_
     changes = {f"grpo.{name}": value for name, value in short.items()} | {"model.base": str(ROOT / "experiments/nano/base")}
     job = Job(Node(stage="grpo"), override(load_params(ROOT / "params.yaml"), changes, "test"), places, tmp_path / "scratch")
     with pytest.raises(
-        DataError, match=r"student has F1 0\.0 on 3 held-out fixes, ranker has 100\.0 \(-100\.0 \[.*use ranker as it is"
+        DataError,
+        match=r"student has F1 0\.0 on 3 held-out fixes, ranker has 100\.0 \(difference -100\.0 \[.*use ranker as it is",
     ):
         grpo_stage(job)
     assert not places["grpo.checkpoint"].exists()

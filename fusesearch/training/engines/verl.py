@@ -87,6 +87,7 @@ class SearchLoop(AgentLoopBase):
         if done.score.reward is None:
             raise InfrastructureError(f"{name}: {done.score.error}")
         trajectory = done.trajectory
+        quality = {F1: quality_of(done.score)}
         seconds = sum(turn.seconds_tools for turn in trajectory.turns)
         return AgentLoopOutput(
             prompt_ids=done.prompt_ids,
@@ -96,10 +97,5 @@ class SearchLoop(AgentLoopBase):
             reward_score=done.score.reward,
             num_turns=len(trajectory.turns),
             metrics=AgentLoopMetrics(generate_sequences=trajectory.seconds - seconds, tool_calls=seconds),
-            extra_fields={
-                **policy.seen,
-                "turn_scores": [],
-                "tool_rewards": [],
-                "reward_extra_info": {F1: quality_of(done.score)},
-            },
+            extra_fields={**policy.seen, "turn_scores": [], "tool_rewards": [], "reward_extra_info": quality},
         )

@@ -132,13 +132,13 @@ class Synthetic:
     def _key(self, package: Package) -> str:
         """What a repository's instances depend on."""
         options = (*self._wanted, self.config.attempts_per_repository, package.module, package.without)
-        return f"{package.repo} {package.version} {VERSION} {self.seed} {options}"
+        return f"{package.repo} {package.version} {VERSION} {self.seed} {options}" + " pairs" * ("pairs" in self.config.tasks)
 
     @property
     def _wanted(self) -> tuple[int, int]:
         """Faults and questions to keep of a repository."""
         config = self.config
-        faults = config.per_repository if "faults" in config.tasks else 0
+        faults = 0 if config.tasks == ["questions"] else config.per_repository
         return faults, config.questions_per_repository if "questions" in config.tasks else 0
 
     def _run_worker(self, package: Package, repos_dir: Path, on_kept: Callable[[int], None]) -> dict[str, Any]:
@@ -152,6 +152,7 @@ class Synthetic:
             "seed": self.seed,
             "git_dir": str((repos_dir / f"{package.slug}.git").resolve()),
             "keep": keep,
+            "pairs": "pairs" in self.config.tasks,
             "questions": questions,
             "attempts": self.config.attempts_per_repository,
             "seconds": SECONDS_PER_REPOSITORY,

@@ -10,7 +10,7 @@ import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +78,8 @@ def mine_package(job: dict[str, Any], say: Callable[[dict[str, Any]], None], ste
             asked = make_questions(corpus, job["seed"], sandbox, job["questions"])
             say({"kept": len(search.findings) + len(asked.questions)})
         spent = sandbox.spent()
-        instances = _write(corpus, search.findings, asked, Path(job["git_dir"]))
+        planted = pairs(search.findings) if job["pairs"] else [[finding] for finding in search.findings]
+        instances = _write(corpus, planted, asked, Path(job["git_dir"]))
     except FusesearchError as error:
         return {"skipped": str(error)}
     unsteady = "" if steady else "the system does not allow fixed addresses"
@@ -90,19 +91,31 @@ def mine_package(job: dict[str, Any], say: Callable[[dict[str, Any]], None], ste
     return {"row": row | {"ended_by_clock": sandbox.late, "unsteady": unsteady}}
 
 
-def _write(corpus: Corpus, findings: list[Finding], asked: Asked | None, git_dir: Path) -> list[dict[str, Any]]:
-    """Write the repository; return its instances as plain dicts in the order found."""
-    slug, named = corpus.package.slug, {}
+def pairs(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Two faults in two files for each issue, in the order found: one search does not find both. Without a partner none stays."""
+    waiting, made = list[Finding](), list[list[Finding]]()
     for finding in findings:
-        mutant = finding.mutant
-        named[f"{slug}-{digest(finding.function.entity, mutant.kind, mutant.start, mutant.replacement)[:8]}"] = finding
+        if other := next((row for row in waiting if row.function.path != finding.function.path), None):
+            waiting.remove(other)
+            made.append([other, finding])
+        else:
+            waiting.append(finding)
+    return made
+
+
+def _write(corpus: Corpus, planted: list[list[Finding]], asked: Asked | None, git_dir: Path) -> list[dict[str, Any]]:
+    """Write the repository with the faults ``planted`` for each issue; return its instances as plain dicts in the order found."""
+    slug, named = corpus.package.slug, {}
+    for findings in planted:
+        of = [(row.function.entity, row.mutant.kind, row.mutant.start, row.mutant.replacement) for row in findings]
+        named[f"{slug}-{digest(*(part for parts in of for part in parts))[:8]}"] = findings
     files = {file.path: corpus.committed(file.path).text.encode() for file in corpus.files}
-    changes = {name: {finding.function.path: shortened(finding.text).text.encode()} for name, finding in named.items()}
+    changes = {name: {row.function.path: shortened(row.text).text.encode() for row in rows} for name, rows in named.items()}
     plain, altered = f"{slug}-plain", f"{slug}-altered"
     if asked:
         changes |= {plain: {}, altered: asked.altered}
     written = git_writer.write_repository(git_dir, files, changes, f"{corpus.package.repo} {corpus.package.version}")
-    instances = [_instance(corpus, name, finding, *written[name]) for name, finding in named.items()]
+    instances = [_instance(corpus, name, findings, *written[name]) for name, findings in named.items()]
     for question in asked.questions if asked else []:
         instances.append(_question(corpus, question, written[altered if question.expected.original else plain][0]))
     return instances
@@ -122,7 +135,9 @@ def _question(corpus: Corpus, question: Question, commit: str) -> dict[str, Any]
     }  # fmt: skip
 
 
-def _instance(corpus: Corpus, name: str, finding: Finding, commit: str, patch: str) -> dict[str, Any]:
+def _instance(corpus: Corpus, name: str, findings: list[Finding], commit: str, patch: str) -> dict[str, Any]:
+    """An instance; what its provenance says is of the first of its faults."""
+    finding = findings[0]
     package, function, symptom = corpus.package, finding.function, finding.symptom
     provenance = {
         "source": "synthetic",
@@ -143,7 +158,7 @@ def _instance(corpus: Corpus, name: str, finding: Finding, commit: str, patch: s
         "instance_id": name,
         "repo": package.repo,
         "base_commit": commit,
-        "problem_statement": finding.issue,
+        "problem_statement": "\n\n".join(row.issue for row in findings),
         "patch": patch,
         "provenance": provenance,
     }
