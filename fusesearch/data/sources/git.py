@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ class LocalGit:
         which = "--first-parent" if issues else "--no-merges"
         line = [commit for commit in history.log(git_dir, which, *since, tip, "--") if commit.parents]
         looked = (self._look(repo, git_dir, commit, issues) if issues else self._read(repo, commit) for commit in line)
-        wanted = [found for found in looked if found]
+        wanted = [*islice(filter(None, looked), self.config.newest)]
         rows: list[Instance] = []
         for start in range(0, len(wanted), AT_ONCE):
             rows += self._pairs(repo, git_dir, wanted[start : start + AT_ONCE])
