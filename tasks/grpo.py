@@ -19,10 +19,11 @@ def reinforce(job: Job) -> dict[str, Any]:
 
         figures = train_verl(params, params.grpo, instances, checkpoint, repos, SNAPSHOTS, job.scratch, on_log=log)
     else:
+        from fusesearch.code.kinds import is_code
         from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
         from fusesearch.training.grpo import train_grpo
 
-        snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), repos)
+        snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), repos, needed=is_code)
         figures = train_grpo(params, params.grpo, instances, checkpoint, snapshot, job.scratch, on_log=log)
     publish_trained(job)
     return figures

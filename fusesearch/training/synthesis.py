@@ -164,7 +164,8 @@ def _scripted(candidate: Candidate, params: Params) -> Model:
         return LexicalAnswers(params.agent.model_copy(update={"max_calls_per_turn": candidate.guidance}), params.tools)
     plan = plan_for(params.agent)
     turns = min(candidate.turns or plan.turns, plan.turns)
-    return LexicalModel(candidate.guidance, replace(plan, functions=candidate.answers or plan.functions, turns=turns))
+    plan = replace(plan, functions=candidate.answers or plan.functions, turns=turns, proposal=candidate.number)
+    return LexicalModel(candidate.guidance, plan)
 
 
 @contextmanager

@@ -40,6 +40,7 @@ class Select(Section):
 
     min_f1: float = Field(0.5, ge=0, le=1, description="rho_F")
     min_efficiency: float = Field(0.5, ge=0, le=1, description="rho_e")
+    per_instance: int | None = Field(None, ge=1, description="most trajectories kept of an instance: those with the highest F1")
     max_trajectories: int | None = Field(
         None, ge=1, description="most trajectories kept: first one of every instance, repositories taking turns"
     )

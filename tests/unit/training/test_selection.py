@@ -59,6 +59,13 @@ def test_the_limit_takes_one_of_every_instance_before_a_second():
     assert reasons(several, max_trajectories=3) == [None, "over_limit", "over_limit", None, None]
 
 
+def test_of_an_instance_those_with_the_highest_f1_are_kept():
+    fair = Answer(modify=[*RIGHT.modify, *WRONG.modify])
+    several = [candidate(answer=fair), candidate(text="a"), candidate(text="b"), candidate("j", answer=fair)]
+    assert reasons(several, per_instance=1) == ["over_limit", None, "over_limit", None]
+    assert reasons(several, per_instance=2) == ["over_limit", None, None, None]
+
+
 def test_under_the_limit_repositories_take_turns_though_candidates_come_one_repository_after_another():
     many = [candidate(f"{repo}{n}").model_copy(update={"repo": repo}) for repo in "abcd" for n in range(5)]
     judged = select(many, {row.instance_id: TRUTH for row in many}, Select(max_trajectories=6))
