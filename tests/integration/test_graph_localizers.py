@@ -117,13 +117,13 @@ async def test_requests_stay_below_the_context_and_say_what_is_not_shown(tmp_pat
     assert "not shown" in shown or "outline" in shown
 
 
-async def test_episodes_at_once_on_one_snapshot_share_one_graph(run, monkeypatch):
-    from fusesearch.code.graph import storing
+async def test_episodes_at_once_on_one_snapshot_share_one_graph(repository, monkeypatch):
+    from fusesearch.code.graph import building
 
-    made = []
-    real = storing.facts_of
-    monkeypatch.setattr(storing, "facts_of", lambda path, source: made.append(path) or real(path, source))
+    made, fresh = [], Repository(repository.root)
+    real = building.facts_of
+    monkeypatch.setattr(building, "facts_of", lambda path, source: made.append(path) or real(path, source))
     script = [format_calls([("search_entity", {"terms": ["Box"]})]), "```\nparcel/box.py\n```"]
-    done = await asyncio.gather(*(run("locagent", script) for _ in range(8)))
+    done = await asyncio.gather(*(localized("locagent", ScriptedModel(script), fresh, ISSUE) for _ in range(8)))
     assert [one.stop for one in done] == ["answer"] * 8
     assert sorted(made) == sorted(FILES)
