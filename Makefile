@@ -11,6 +11,7 @@ CHECKPOINT ?= experiments/nano/base
 PORT ?= 8000
 DASHBOARD ?= 8501
 EXPERIMENT ?= filtering
+STUDENT ?= smol
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
@@ -51,10 +52,10 @@ reproduce: env ## the whole pipeline: dvc repro, from mining to the report
 	$(BIN)/dvc repro
 	@echo "Report: artifacts/report/report.html. Runs: make serve"
 
-smol: env ## the profile smol: SmolLM2-135M as the base checkpoint, then its dvc repro (overnight on two cores)
-	test -f experiments/smol/base/config.json || { $(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock gguf \
-		&& $(BIN)/python -m experiments.smol; }
-	$(BIN)/python -m flows profile use smol
+smol: env ## the profile smol: SmolLM2-135M as the base checkpoint, then its dvc repro (overnight on two cores). STUDENT=coder-0.5b: one GPU
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock gguf
+	$(BIN)/python -m experiments.smol $(STUDENT)
+	$(BIN)/python -m flows profile use $(STUDENT)
 	$(BIN)/dvc repro
 
 base: env ## train the nano base checkpoint from scratch (its result is committed)

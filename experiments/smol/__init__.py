@@ -1,1 +1,1 @@
-"""The base checkpoint of the profile ``smol``."""
+"""The base checkpoints of the profiles ``smol`` and ``coder-0.5b``."""

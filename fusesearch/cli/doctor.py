@@ -48,26 +48,29 @@ def doctor(
 
         checks, good = asyncio.run(tried(endpoint, model)), "Localizers can ask this model."
     elif profile:
-        from fusesearch.cli.needs import PROFILE, Machine, Place
-        from fusesearch.cli.profiles import load_profile
+        from fusesearch.cli.needs import Machine, Place, checked
+        from fusesearch.cli.profiles import PARAMS, current, load_profile
+        from fusesearch.core.config import load_params
 
         machine = Machine.here()
         if gpus and gpu_memory:  # as fast as those here
             machine = Machine(gpus, gpu_memory * 2**30, machine.name or "H100")
-        place = Place(load_profile(profile, root), root, machine)
-        checks, good = [check for each in PROFILE for check in each(place)], "Everything that the profile needs is here."
+        params = load_params(root / PARAMS) if profile == current(root) else load_profile(profile, root)
+        place = Place(params, root, machine)
+        checks, good = checked(place), "Everything that the profile needs is here."
     else:
         checks, good = [check for each in INSTALLED for check in each(root)], "The core is complete."
     missing = [check for check in checks if not check.ok and (check.core or profile)]
     if format is Format.json:
         print_json({"ok": not missing, "checks": [asdict(check) for check in checks]})
     else:
-        _print(checks, missing)
+        print_checks(checks, missing)
         typer.echo(f"\nMissing: {', '.join(check.name for check in missing)}." if missing else f"\n{good}")
     raise typer.Exit(1 if missing else 0)
 
 
-def _print(checks: list[Check], missing: list[Check]) -> None:
+def print_checks(checks: list[Check], missing: list[Check]) -> None:
+    """One line for each, and below it what to do where something is not there."""
     width = max(len(check.name) for check in checks)
     for check in checks:
         mark, colour = ("ok", "green") if check.ok else ("missing", "red") if check in missing else ("absent", "yellow")

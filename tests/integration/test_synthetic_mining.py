@@ -75,6 +75,17 @@ def test_the_patch_of_an_instance_fixes_its_failing_doctest(little, tmp_path):
         assert raised in broken if raised else broken == instance.provenance["got"]
 
 
+def test_an_issue_of_two_faults_has_them_in_two_files(site, tmp_path):
+    asked = CONFIG.model_copy(update={"tasks": ["pairs"], "per_repository": 8, "attempts_per_repository": 30})
+    made = mine(asked, 0, tmp_path).instances
+    assert made
+    for instance in made:
+        truth = truth_in_git(tmp_path / "repos" / "littlepkg__littlepkg.git", instance.base_commit, instance.patch)
+        assert (len(truth.files), len(truth.functions)) == (2, 2)
+        assert instance.provenance["function"] in truth.functions
+        assert len(re.findall(r"^>>> (?!from|import)|^```", instance.problem_statement, re.MULTILINE)) >= 2
+
+
 def run_statement(instance, work):
     """Output of the issue's statements over the files in ``work``."""
     lines = re.findall(r"^(?:>>> |\.\.\. )(.*)$", instance.problem_statement, re.MULTILINE)

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.core.config import Base, Lora, RolloutSearch
-from fusesearch.core.errors import InfrastructureError
+from fusesearch.core.errors import DataError, InfrastructureError
 from fusesearch.core.schema import Expected, Score, Tokens, Truth, Turn
 from fusesearch.core.storage import read_instances, read_json, write_instances, write_jsonl
 from fusesearch.training import grpo, sft
@@ -115,6 +115,16 @@ def test_grpo_ends_where_no_rollout_of_a_step_could_run(reinforce, monkeypatch):
     monkeypatch.setattr(TransformersModel, "complete", missing)
     with pytest.raises(InfrastructureError, match=r"all \d+ rollouts of a step errored, first: ripgrep is missing; repair"):
         reinforce()
+
+
+def test_grpo_ends_before_its_first_step_where_there_is_little_to_gain(tmp_path, reinforce, monkeypatch):
+    sampled = []
+    monkeypatch.setattr(grpo, "headroom", lambda scores, size: sampled.append(len(scores)) or {"headroom": 0.02})
+    for _ in range(2):
+        with pytest.raises(DataError, match=r"RL headroom is 2\.0 points of F1 \(best of 2 samples minus their mean\), below gr"):
+            reinforce(min_headroom=5)
+    assert sampled == [6]  # kept, as for a run that resumes
+    assert len(reinforce(min_headroom=1, scale_rewards="f1_first", loss_type="dapo")) == 2
 
 
 def test_grpo_takes_issues_and_questions_together(params, instances, reinforce):

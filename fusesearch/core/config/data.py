@@ -61,10 +61,9 @@ class Mine(Section):
     github: GitHubSource = Field(default_factory=GitHubSource)
     git: GitSource = Field(default_factory=GitSource)
     benchmark: BenchmarkSource = Field(default_factory=BenchmarkSource)
-    tasks: list[Literal["faults", "questions"]] = Field(
-        ["faults"], min_length=1, description="synthetic: what is made of a package: planted faults, questions, or both"
+    tasks: list[Literal["faults", "pairs"]] = Field(
+        ["faults"], min_length=1, description="synthetic: what is made of a package: planted faults, or two in two files an issue"
     )
-    questions_per_repository: int = Field(40, ge=1, description="synthetic: most questions kept per repository")
     packages: list[str] = Field(
         default_factory=list, description="synthetic: packages, each one repository, and files (.txt) with one a line"
     )

@@ -103,7 +103,7 @@ def test_there_are_at_most_120_params():
 def test_a_stage_sees_its_own_params_by_dotted_key():
     assert STAGES["split"].values(Params(data_seed=3))["data_seed"] == 3
     assert set(STAGES["select"].values(Params())) == {
-        "select.min_f1", "select.min_efficiency", "select.max_trajectories", "agent.history_scope",
+        "select.min_f1", "select.min_efficiency", "select.per_instance", "select.max_trajectories", "agent.history_scope",
     }  # fmt: skip
 
 

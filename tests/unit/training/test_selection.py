@@ -54,6 +54,13 @@ def test_a_word_for_word_repetition_of_a_kept_candidate_is_dropped_within_an_ins
     assert reasons([candidate(answer=WRONG), candidate()]) == ["low_f1", None]
 
 
+def test_the_best_of_an_instance_are_kept_by_f1_and_then_by_e():
+    half = Answer(modify=[*RIGHT.modify, Location(path="b.py", function="f")])
+    several = [candidate(answer=half), candidate(gain=0.6), candidate(gain=0.9, text="other"), candidate("j", answer=half)]
+    assert reasons(several, per_instance=2) == ["over_limit", None, None, None]
+    assert reasons(several, per_instance=1) == ["over_limit", "over_limit", None, None]
+
+
 def test_the_limit_takes_one_of_every_instance_before_a_second():
     several = [candidate("i", text=str(n)) for n in range(3)] + [candidate("j"), candidate("k")]
     assert reasons(several, max_trajectories=3) == [None, "over_limit", "over_limit", None, None]
