@@ -16,7 +16,6 @@ from fusesearch.core.config import Agent, parse_params
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import silent
-from fusesearch.evaluation.benchmarks import snapshot
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.fusion import fused
 from fusesearch.localizers.presearch import LINE_CHARS, with_candidates
@@ -66,15 +65,6 @@ async def test_pre_search_puts_the_ranking_into_the_first_message_of_everybody_w
     assert "- /repo/shop/basket.py" in asked[0]
     _, plain = await run(name, repository, "", tmp_path)
     assert "Candidates" not in plain[0]
-
-
-def test_evaluations_do_not_see_the_commit_that_planted_a_fault(tmp_path):
-    repos = tmp_path / "repos"
-    base = committed(repos / "o__n.git", FILES)
-    planted = Instance(instance_id="i", repo="o/n", base_commit=base, problem_statement="", provenance={"source": "synthetic"})
-    store = SnapshotStore(tmp_path / "cache")
-    assert not snapshot(repos, store, planted).history[0].exists()
-    assert snapshot(repos, store, planted.model_copy(update={"provenance": {}})).history[1] == base
 
 
 def test_candidates_are_bounded_and_no_name_leaves_its_line(tmp_path):
