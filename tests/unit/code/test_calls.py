@@ -3,7 +3,7 @@
 import pytest
 
 from fusesearch.code.calls import CallGraph
-from fusesearch.code.modules import Outlines, outlines_of
+from fusesearch.code.modules import Outlines
 from fusesearch.localizers.cosil.tools import import_list, imported_files, structure_list
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
@@ -119,13 +119,3 @@ def test_modules_that_import_one_another_in_circles_come_to_an_end(tmp_path):
     circle = {"a.py": "from b import A\nclass A(A):\n  def f(self): self.g()\n", "b.py": "from a import A\nclass B(A, B): pass\n"}
     graph = CallGraph(made(tmp_path, {**stars, **circle}))
     assert graph.callees("m0.py::f") == graph.callees("a.py::A.f") == []
-
-
-def test_outlines_are_shared_per_snapshot_and_read_nothing_outside(tmp_path):
-    (tmp_path / "a.py").write_text("def f(): pass\n")
-    (tmp_path / "link.py").symlink_to("/etc/hostname")
-    repository = Repository(tmp_path)
-    assert outlines_of(repository) is outlines_of(repository)
-    assert outlines_of(repository).get("a.py") is outlines_of(repository).get("a.py")
-    assert outlines_of(repository).get("link.py") is None
-    assert outlines_of(repository).get("../a.py") is None

@@ -50,8 +50,8 @@ def repository(tmp_path_factory):
 
 
 @pytest.fixture
-def tools(repository, tmp_path):
-    return GraphTools(repository, Tools(), tmp_path / "graphs")
+def tools(repository):
+    return GraphTools(repository, Tools())
 
 
 async def seen(tools, name, **arguments):

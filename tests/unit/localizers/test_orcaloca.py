@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fusesearch.code.graph.storing import cached_graph
+from fusesearch.code.graph.building import graph_of
 from fusesearch.core.config import Tools
 from fusesearch.localizers.orcaloca import Context, Result, node_of
 from fusesearch.localizers.orcaloca.actions import DECOMPOSED, RELATED_FILE, Action, Queue
@@ -45,7 +45,7 @@ def searches(tmp_path_factory):
     root = tmp_path_factory.mktemp("bank")
     write(root, FILES)
     repository = Repository(root)
-    return Searches(repository, cached_graph(repository, tmp_path_factory.mktemp("graphs")), Tools())
+    return Searches(repository, graph_of(repository), Tools())
 
 
 def callable_(name, path=""):
