@@ -145,15 +145,3 @@ def test_paper_profiles_hold_the_values_of_appendix_b_and_hold_out_repositories_
         assert (params.grpo.alpha, params.grpo.beta, params.grpo.gamma) == (0.8, 0.0, 0.2)
         assert params.agent.max_context_tokens == 49152 + 32768
         assert params.synthesize.calls_per_turn == (2, 8)
-
-
-@pytest.mark.parametrize("size", ["7B", "32B"])
-def test_tooltrain_profiles_hold_the_values_of_its_section_4_4(size):
-    params = load_profile(f"tooltrain-{size.lower()}", ROOT)
-    assert params.model.base == f"Qwen/Qwen2.5-Coder-{size}-Instruct"
-    assert (params.sft.batch_size, params.sft.epochs) == (128, 3)
-    assert (params.grpo.prompts_per_step, params.grpo.steps, params.grpo.temperature) == (128, -(-18_000 // 128), 1.0)
-    assert (params.agent.max_context_tokens, params.agent.mode) == (12 * 1024 + 20 * 1024, "sequential")
-    assert params.grpo.reward == "ndcg@5"
-    assert set(params.filter.skip) == set(FILTER_PRESETS["tooltrain"]["skip"])
-    assert params.split.sft / (params.split.sft + params.split.rl) == pytest.approx(10 / 28, abs=0.001)
