@@ -163,7 +163,8 @@ def _scripted(candidate: Candidate, params: Params) -> Model:
         raise ConfigError("synthesize: no scripted teacher answers questions: name teacher.model")
     plan = plan_for(params.agent)
     turns = min(candidate.turns or plan.turns, plan.turns)
-    return LexicalModel(candidate.guidance, replace(plan, functions=candidate.answers or plan.functions, turns=turns))
+    plan = replace(plan, functions=candidate.answers or plan.functions, turns=turns, proposal=candidate.number)
+    return LexicalModel(candidate.guidance, plan)
 
 
 @contextmanager

@@ -96,6 +96,12 @@ def test_without_a_dump_messages_that_tell_of_a_fault_are_the_issues(tmp_path):
     assert {row.problem_statement for row in rows.values()} == {told.replace(" (#7)", "")}
     assert (rows[ids[1]].base_commit, rows[ids[1]].provenance["text"]) == (ids[0], "commit message")
     assert {reason: count for reason, count in table["dropped"].items() if count} == {"no_fault": 3, "bot": 1}
+    ids.append(commit(folder, "f = 9\n", "A second fix: the total of all prices is wrong again", 9))
+    assert set(mine((folder, ids), tmp_path, issues=[], newest=1)[0]) == {ids[-1]}
+    lost = git(folder, "rev-parse", "HEAD:a.py")  # a copy that lacks a file loses what changed it, not the rest
+    (folder / ".git/objects" / lost[:2] / lost[2:]).unlink()
+    rows, table = mine((folder, ids), tmp_path, issues=[])
+    assert (set(rows), table["dropped"]["unreadable"]) == ({ids[1]}, 1)
 
 
 def test_since_leaves_out_what_is_older(clone, tmp_path):

@@ -43,6 +43,7 @@ class GitSource(Section):
     """The source `git`: the same pairs from local clones; of a clone without a dump of issues, commits that tell of a fault."""
 
     repositories: list[str] = Field(default_factory=list, description="folders of clones, or owner/name=folder")
+    newest: int | None = Field(None, ge=1, description="most commits that are taken of a clone, the newest; null: all")
     issues: list[Path] = Field(
         default_factory=list, description="JSONL dumps of issues: number, title, body, and repo if there are several clones"
     )

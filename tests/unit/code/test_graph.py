@@ -139,20 +139,6 @@ def test_a_page_ends_at_its_limit_and_says_so(repository, graph):
     assert found.entities == [f"pkg/core.py:{number}" for number in range(1, len(found.entities) + 1)]
 
 
-@pytest.mark.parametrize(
-    ("path", "name", "holder", "function"),
-    [
-        ("pkg/core.py", "Shape.area", "", "Shape.area"), ("pkg/core.py", "area", "Shape", "Shape.area"),
-        ("pkg/core.py", "area()", "", "Shape.area"), ("pkg/core.py", "Shape.area.inner", "", "Shape.area"),
-        ("pkg/core.py", "Shape::__init__", "", "Shape.__init__"), ("pkg/core.py", "Shape", "", None),
-        ("pkg/core.py", "", "", None), ("pkg/core.py", "...", "", None), ("gone.py", "f", "", None),
-    ],
-)  # fmt: skip
-def test_functions_are_named_as_the_metrics_name_them(repository, path, name, holder, function):
-    location = Namer(repository).function(path, name, holder)
-    assert (location.function if location else None) == function
-
-
 def test_a_line_is_named_by_its_function(repository):
     namer = Namer(repository)
     assert namer.at("pkg/core.py", 15).function == "Shape.area"
