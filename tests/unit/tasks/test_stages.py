@@ -154,7 +154,7 @@ def test_no_history_of_the_fixes_is_of_an_owner_of_a_benchmark():
     owners = {name.partition("/")[0].casefold() for name in repositories}
     assert not owners & {name.partition("/")[0] for name in BENCHMARKS}
     assert owners > {owner.casefold() for owner in params.split.validation_owners}
-    assert len(set(repositories)) == 68
+    assert len(set(repositories)) == 69
 
 
 @pytest.mark.parametrize("size", ["7B", "32B"])
