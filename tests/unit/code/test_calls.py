@@ -4,7 +4,7 @@ import pytest
 
 from fusesearch.code.calls import CallGraph
 from fusesearch.code.modules import Outlines
-from fusesearch.localizers.cosil.tools import import_list, imported_files, structure_list
+from fusesearch.localizers.cosil.tools import structure_list
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
 
@@ -85,16 +85,6 @@ def test_callers_are_known_of_opened_modules_alone(outlines):
     assert graph.callers("src/pkg/tools.py::helper") == ["src/pkg/tools.py::_hidden", "use.py::main"]
     assert graph.opened == {"src/pkg/tools.py", "use.py"}
     assert graph.callees("no.py::f") == graph.callers("no.py::f") == graph.callees("use.py::g") == []  # there is no such entity
-
-
-def test_imports_lead_to_files(outlines):
-    found = imported_files(outlines, "src/pkg/core.py")
-    assert found == [f"src/pkg/{name}.py" for name in ("tools", "base", "deep/inner", "__init__")]
-    shown = import_list(outlines, ["src/pkg/core.py", "src/pkg/base.py"], 4000)
-    assert shown.endswith(
-        "file: src/pkg/base.py\n  imports of the project: none\n  imports from outside: none\n"
-        "  imported by, of these files: src/pkg/core.py"
-    )
 
 
 def test_lists_of_structure_name_every_function_once_and_are_cut_to_their_room(outlines, tmp_path):

@@ -101,15 +101,6 @@ def test_a_difference_pairs_seeds_and_instances_and_leaves_out_what_one_arm_lack
     assert statistics.difference({0: left[0]}, {1: right[1]}, F1) is None
 
 
-def test_swapping_the_arms_turns_the_sign_and_the_same_scores_differ_by_nothing():
-    rng = np.random.default_rng(4)
-    left, right = arm(rng.random((2, 30))), arm(rng.random((2, 30)))
-    there, back = statistics.difference(left, right, F1), statistics.difference(right, left, F1)
-    assert (there.estimate, there.low, there.p) == pytest.approx((-back.estimate, -back.high, back.p))
-    found = statistics.difference(left, left, F1)
-    assert (found.estimate, found.low, found.high, found.p) == (0, 0, 0, 1)
-
-
 def test_runs_of_a_seed_weigh_like_one_and_absent_figures_give_none():
     values = np.random.default_rng(6).random((2, 20))
     once, thrice = statistics.measure(arm(values), F1), statistics.measure(arm(values, runs=3), F1)

@@ -151,16 +151,6 @@ async def test_functions_of_one_name_are_told_apart_by_score_and_files_all_searc
     assert [one.get("directory_path") for one, _ in found] == ["bank", "shop"]
 
 
-async def test_scores_are_asked_for_as_often_as_is_allowed(searches):
-    action = Action.of("search_class", class_name="Wide")
-    breaking, asked = decomposer(searches, lambda piece: 100, requests=2)
-    await breaking.further(action, searches.meaning(action))
-    await breaking.further(action, searches.meaning(action))
-    assert len(asked) == 2
-    nothing = callable_("nothing")
-    assert await breaking.further(nothing, searches.meaning(nothing)) == []
-
-
 def test_suspects_are_found_as_far_as_they_are_there_and_results_near_to_them_stay(searches):
     for suspect, node in (
         (("bank/account.py", "Account", "pay"), "bank/account.py::Account.pay"),

@@ -10,7 +10,7 @@ from fusesearch.core.errors import ArtifactError, ConfigError
 from fusesearch.core.storage import write_json
 from fusesearch.reporting.experiment.pages import overview, page
 from fusesearch.reporting.experiment.results import ordering, read_results
-from tasks.experiments.mlflow_runs import arm_record, held_out, varied
+from tasks.experiments.mlflow_runs import held_out, varied
 from tasks.experiments.outcome import ArmRun, scores_digest
 from tasks.experiments.results import measured, write_overview, write_results
 from tasks.running.places import MAIN, NODES
@@ -158,14 +158,6 @@ def test_the_page_says_what_was_noted_of_the_papers_table(better):
     noted = page(better.model_copy(update={"paper_notes": ["It prints e of joint twice."]})).render("md")
     assert "It prints e of joint twice." in noted[noted.index("## Claims") :]
     assert noted.splitlines()[2] == "**holds, 1 of 1 claims decided**"
-
-
-def test_the_record_of_an_arm_names_the_scores_and_the_cell_of_its_evaluation(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_json(MAIN["evaluate.scores"], {})
-    made = replace(run(tmp_path, "none", 0, 0.5), trajectories=MAIN["evaluate.cells"] / "sft/trajectories.jsonl", curves={})
-    record = arm_record(experiment(), made, Params(), "parent")
-    assert (list(record.outputs), record.tags["evaluated"]) == ([MAIN["evaluate.scores"].as_posix()], "sft")
 
 
 def test_a_run_with_a_split_of_its_own_was_measured_on_that(tmp_path, monkeypatch):
