@@ -11,6 +11,7 @@ from fusesearch.core.config import Params, Subject, parse_params, section_of
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.overrides import flat_params
 from fusesearch.core.presets import FILTER_PRESETS, NO_PRESET
+from fusesearch.data.sources.github.selection import BENCHMARKS
 from tasks.running import deps
 from tasks.running.places import MAIN
 from tasks.stages import STAGES, stage_named
