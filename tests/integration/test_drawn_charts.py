@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from fusesearch.reporting import charts
-from fusesearch.reporting.charts import COLOURS, scatter, styles, svg
+from fusesearch.reporting.charts import COLOURS, scatter, svg
 from fusesearch.reporting.experiment.figures import FIGURES, draw
 from tasks.experiments.results import measured
 from tasks.report import make_report
@@ -61,9 +61,3 @@ def test_names_are_text_in_a_picture_that_loads_nothing():
     assert ElementTree.fromstring(picture).tag.endswith("svg")
     assert all(text in picture for text in ("a &lt;b&gt;", "theirs (paper)", "small"))
     assert 'href="http' not in picture.replace('href="http://www.w3.org', "")
-
-
-def test_systems_beside_the_arms_have_lines_of_their_own():
-    names = ["fusesearch (qwen)", "locagent (qwen)", "cosil", "agentless"]
-    picture = svg(charts.profile([{"name": name, "turn": 1, "calls": 2, "episodes": 9} for name in names], names, {}))
-    assert all(COLOURS[colour] in picture for colour, _ in styles(names).values())

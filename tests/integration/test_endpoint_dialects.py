@@ -344,10 +344,3 @@ async def searched(tmp_path, endpoint):
 async def test_a_cut_message_is_a_stop_of_its_own(chat_server, tmp_path, finish, content, stop):
     done = await searched(tmp_path, chat_server((200, {}, completion(content, finish=finish))))
     assert (done.stop, done.error) == (stop, None)
-
-
-async def test_a_trajectory_says_what_the_endpoint_refused(chat_server, tmp_path):
-    done = await searched(tmp_path, chat_server(lambda sent: refusal(400, "no tools here") if "tools" in sent else ok(ANSWER)))
-    assert (done.stop, done.changes) == ("answer", ["tools in the system prompt"])
-    assert "changes" in done.untimed()
-    assert "changes" not in done.model_copy(update={"changes": []}).untimed()

@@ -124,9 +124,6 @@ def text_of(name, **arguments):
     return format_calls([(name, arguments)])
 
 
-TWICE = format_calls([("GetRepoStructure", {}), ("GetRepoStructure", {})])
-
-
 def test_exit_asks_for_the_answer_in_its_result_and_every_request_begins_with_the_one_before(root):
     seen = []
     replies = iter([text_of("SearchFunction", file="/repo/pkg/maths.py", function="clamp"), text_of("Exit"), ANSWER])
@@ -141,15 +138,6 @@ def test_exit_asks_for_the_answer_in_its_result_and_every_request_begins_with_th
     assert trajectory.mode == "sequential"
     assert "Locations to Modify" in trajectory.turns[1].observations[0].output
     assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(seen))
-
-
-def test_a_turn_runs_one_call_and_the_tools_of_fusesearch_are_unknown(root):
-    trajectory = localize(root, [TWICE, text_of("grep", pattern="clamp"), ANSWER], max_turns=8)
-    errors = [seen.error for turn in trajectory.turns for seen in turn.observations]
-    assert errors[0] is None
-    assert "at most 1 call is run" in errors[1]
-    assert "no tool 'grep'" in errors[2]
-    assert (trajectory.localizer, trajectory.turns[0].observations[0].gain_turn) == ("reposearcher", 1)
 
 
 def test_no_script_teaches_with_its_tools(tmp_path):

@@ -93,22 +93,14 @@ def test_a_module_imports_only_from_its_own_layer_or_below():
     [
         ("import fusesearch.training.grpo", "fusesearch.training.grpo"),
         ("def f():\n    from fusesearch.evaluation import metrics", "fusesearch.evaluation.metrics"),
-        ("from tasks.running import places", "tasks.running.places"),
-        ("from fusesearch import localizers", "fusesearch.localizers"),
         ('SCORER = "fusesearch.evaluation.metrics:score_trajectory"', "fusesearch.evaluation.metrics"),
         ('resolve_name(f"fusesearch.localizers.registry:{name}")', "fusesearch.localizers.registry"),
-        ('import_module(f"fusesearch.training.{name}")', "fusesearch.training"),
         ('["-m", "flows.run"]', "flows.run"),
     ],
 )
 def test_an_import_that_runs_up_is_seen(source, named):
     assert upward("agents", ast.parse(source)) == {named}
     assert upward("dashboards", ast.parse(source)) == set()
-
-
-def test_import_strings_are_seen_where_they_are():
-    strings = in_strings(ast.walk(ast.parse((ROOT / "fusesearch/localizers/registry.py").read_text())))
-    assert {"fusesearch.localizers.bm25", "fusesearch.localizers.fusion"} <= strings
 
 
 def test_heavy_packages_are_imported_inside_functions():

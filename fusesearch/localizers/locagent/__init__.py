@@ -31,7 +31,7 @@ class LocAgentLocalizer(BaseLocalizer):
         read = partial(read_answer, namer=Namer(repository))
         episode = Episode(
             instance=instance,
-            runner=GraphTools(repository, self.tools, self.caches.graphs),
+            runner=GraphTools(repository, self.tools),
             model=self.model,
             agent=self.agent,
             sampling=self.sampling.seeded(seed),

@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
+from fusesearch.code.graph.building import index_of
 from fusesearch.code.graph.code_graph import CLASS, FILE, path_of
 from fusesearch.code.graph.index import EntityIndex
 from fusesearch.code.graph.listing import Listing, Page, node_named, shown_node
-from fusesearch.code.graph.storing import index_of
 from fusesearch.code.kinds import is_test
 from fusesearch.core.config import Tools
 from fusesearch.core.errors import ToolError
@@ -39,13 +38,12 @@ class GraphTools:
 
     repository: Repository
     limits: Tools
-    cache: Path
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """Run one call. A model's fault is a result with ``error``. Raises :class:`RepositoryError` without a graph."""
         try:
             request = checked(name, arguments)
-            index = await index_of(self.repository, self.cache)
+            index = await index_of(self.repository)
             return await asyncio.to_thread(self._answer, name, request, index)
         except ToolError as error:
             return Outcome.failed(shorten(str(error), self.limits.output_chars - 10))

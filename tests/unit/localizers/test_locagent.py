@@ -50,22 +50,12 @@ def repository(tmp_path_factory):
 
 
 @pytest.fixture
-def tools(repository, tmp_path):
-    return GraphTools(repository, Tools(), tmp_path / "graphs")
+def tools(repository):
+    return GraphTools(repository, Tools())
 
 
 async def seen(tools, name, **arguments):
     return await tools.call(name, arguments)
-
-
-async def test_one_exact_id_is_shown_whole_with_numbers(tools):
-    found = await seen(tools, "search_entity", terms=["shop/cart.py:Cart.total"])
-    assert found.output.split("\n")[1:] == [
-        "function /repo/shop/cart.py::Cart.total, lines 10-11",
-        "10\t    def total(self):",
-        "11\t        return sum_up(self.items())",
-    ]
-    assert found.entities == ["shop/cart.py:10", "shop/cart.py:11"]
 
 
 SUM_UP = "function /repo/shop/cart.py::sum_up, lines 17-18"

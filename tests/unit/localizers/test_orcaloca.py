@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fusesearch.code.graph.storing import cached_graph
+from fusesearch.code.graph.building import graph_of
 from fusesearch.core.config import Tools
 from fusesearch.localizers.orcaloca import Context, Result, node_of
 from fusesearch.localizers.orcaloca.actions import DECOMPOSED, RELATED_FILE, Action, Queue
@@ -45,7 +45,7 @@ def searches(tmp_path_factory):
     root = tmp_path_factory.mktemp("bank")
     write(root, FILES)
     repository = Repository(root)
-    return Searches(repository, cached_graph(repository, tmp_path_factory.mktemp("graphs")), Tools())
+    return Searches(repository, graph_of(repository), Tools())
 
 
 def callable_(name, path=""):
@@ -149,16 +149,6 @@ async def test_functions_of_one_name_are_told_apart_by_score_and_files_all_searc
     files = Action.of("search_file_contents", file_name="account.py")
     found = await breaking.further(files, searches.meaning(files))
     assert [one.get("directory_path") for one, _ in found] == ["bank", "shop"]
-
-
-async def test_scores_are_asked_for_as_often_as_is_allowed(searches):
-    action = Action.of("search_class", class_name="Wide")
-    breaking, asked = decomposer(searches, lambda piece: 100, requests=2)
-    await breaking.further(action, searches.meaning(action))
-    await breaking.further(action, searches.meaning(action))
-    assert len(asked) == 2
-    nothing = callable_("nothing")
-    assert await breaking.further(nothing, searches.meaning(nothing)) == []
 
 
 def test_suspects_are_found_as_far_as_they_are_there_and_results_near_to_them_stay(searches):

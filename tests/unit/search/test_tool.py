@@ -4,16 +4,7 @@ from fusesearch.core.errors import ToolError
 from fusesearch.search.glob import Glob
 from fusesearch.search.grep import Grep
 from fusesearch.search.read_file import ReadFile
-from fusesearch.search.tools import parse_call, schemas
-
-
-def test_schemas_name_the_three_tools_and_their_arguments():
-    functions = {schema["function"]["name"]: schema["function"]["parameters"] for schema in schemas()}
-    assert {name: (parameters["required"], [*parameters["properties"]]) for name, parameters in functions.items()} == {
-        "grep": (["pattern"], ["pattern", "path", "glob", "output_mode", "context"]),
-        "glob": (["pattern"], ["pattern", "path"]),
-        "read_file": (["path"], ["path", "start_line", "end_line"]),
-    }
+from fusesearch.search.tools import parse_call
 
 
 def test_numbers_as_text_and_nulls_are_understood():

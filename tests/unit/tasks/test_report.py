@@ -92,12 +92,6 @@ def test_the_ranker_decides_whether_a_student_is_worth_serving():
     assert [serving(rows).partition(" in ")[0] for rows in ([], [ahead], [ahead, behind])] == said
 
 
-def test_every_plot_is_on_the_page(pages, reported):
-    files = sorted((reported / MAIN["report.markdown"].parent / "plots").iterdir())
-    assert [path.stem for path in files] == ["arms", "calls_by_turn", "differences"]
-    assert all(f"](plots/{path.name})" in pages[0] for path in files)
-
-
 def test_metrics_are_flat_numbers_under_fixed_names(reported):
     metrics = json.loads((reported / MAIN["report.metrics"]).read_text())
     assert all(isinstance(value, int | float) for value in metrics.values())

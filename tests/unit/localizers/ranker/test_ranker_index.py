@@ -144,27 +144,6 @@ def test_only_new_contents_are_analysed_in_any_folder(tmp_path: Path, monkeypatc
     assert done == ["a.py", "b.py", "d.py"]
 
 
-def test_who_waits_for_a_time_gets_what_there_is_and_indexing_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    go_on = threading.Event()
-    real = workers.analyse
-    monkeypatch.setattr(workers, "analyse", lambda path, text: (path == "lib/b.py" and go_on.wait(60)) or real(path, text))
-    names = ["lib/a.py", "lib/b.py", "lib/c.py", "src/d.py"]
-    repository = tree(tmp_path / "r", {name: f"def f_{name[4]}(): pass\n" for name in names})
-    age(tmp_path / "r")
-    for told in ((2, 4), (0, 0)):  # the second asks about the same work
-        progress = Progress(patience=1.5, text="D.src fails")
-        with Index(repository, tmp_path / "index", progress) as index:
-            assert {path for path, _ in index.facts(index.paths)} == index.digests.keys() == {"lib/a.py", "src/d.py"}
-        assert (progress.done, progress.total) == told
-    assert progress.fields() == {"unindexed": {"files": 2, "of": 4, "folders": ["lib/"]}}
-    assert progress.notes()[0].startswith("2 of 4 files are not yet indexed, most of them in lib/.")
-    go_on.set()
-    progress = Progress(patience=60)
-    with Index(repository, tmp_path / "index", progress) as index:
-        assert sorted(index.digests) == names
-    assert progress.fields() == {}
-
-
 def test_what_is_vendored_or_generated_is_read_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     names = ["build/a.py", "own/c.py", "vendor/b.py", "z.py"]
     repository = tree(tmp_path / "r", {name: f"def f_{name[0]}(): pass\n" for name in names})

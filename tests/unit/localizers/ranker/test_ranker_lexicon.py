@@ -90,13 +90,6 @@ def test_a_damaged_lexicon_is_one_clear_line(tmp_path: Path, text: str) -> None:
         Lexicon.read(path)
 
 
-def test_the_package_has_weights_for_words_of_code() -> None:
-    known = lexicon.lexicon()
-    assert len(known.weights) > 10_000
-    assert all(math.isfinite(weight) and weight > 0 for weight in known.weights.values())
-    assert known.weights["the"] < known.weights["error"] < known.weights["tokenizer"]
-
-
 def test_the_columns_compare_title_and_function(tmp_path: Path) -> None:
     (tmp_path / "queue.py").write_text("def push(item):\n    return item\n\n\ndef remove_job(job):\n    return job\n")
     (tmp_path / "users.py").write_text("def user(job):\n    return job\n")

@@ -94,12 +94,6 @@ def test_the_same_run_is_the_same_node_however_it_is_said_and_no_seeds_are_all_s
     assert plan(found, PARAMS, []) == plan(found, PARAMS) == plan(found, PARAMS, found.seeds)
 
 
-def test_the_untrained_model_depends_on_no_training():
-    row = planned(seed=PARAMS.seed + 1, base={"checkpoint": "base", "set": {"sft.epochs": 2}})["base"]
-    assert {stage for stage, node in row.nodes.items() if node.id} == {"evaluate"}
-    assert row.curves == {}
-
-
 def test_an_arm_that_the_main_pipeline_does_not_evaluate_has_a_run_of_its_own():
     params = override(PARAMS, {"evaluate.cells": {"base": {"checkpoint": "base"}}}, "test")
     rows = {row.arm: row for row in plan(experiment(sft={}, base={"checkpoint": "base"}), params, [params.seed])}
