@@ -55,10 +55,6 @@ def tools(repository):
     return GraphTools(repository, Tools())
 
 
-async def seen(tools, name, **arguments):
-    return await tools.call(name, arguments)
-
-
 SUM_UP = "function /repo/shop/cart.py::sum_up, lines 17-18"
 WRITTEN = ["sum_up", "SUM_UP", "def sum_up", "function sum_up()", "cart.sum_up", "shop.cart.sum_up"]
 
@@ -93,19 +89,6 @@ async def test_tools_show_what_is_asked_for(tools, name, arguments, shown, hidde
     found = await tools.call(name, arguments)
     assert [text for text in shown if text not in found.output] + [text for text in hidden if text in found.output] == []
     assert entities in (None, found.entities)
-
-
-async def test_a_walk_is_shown_as_a_tree_with_its_edges(tools):
-    down = await seen(tools, "traverse_graph", start=["/repo/shop/cart.py::sum_up"], hops=2)
-    assert down.output.split("\n") == [
-        "/repo/shop/cart.py::sum_up",
-        "└── invokes ── /repo/shop/money.py::Money",
-        "    ├── contains ── /repo/shop/money.py::Money.__init__",
-        "    └── contains ── /repo/shop/money.py::Money.rounded",
-    ]
-    assert down.entities == ["shop/cart.py", "shop/money.py"]
-    up = await seen(tools, "traverse_graph", start=["shop/money.py::Money"], direction="upstream", hops=1, edge_types=["invokes"])
-    assert up.output.split("\n")[1:] == ["└── invokes-by ── /repo/shop/cart.py::sum_up"]
 
 
 @pytest.mark.parametrize(
