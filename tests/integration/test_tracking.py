@@ -225,9 +225,7 @@ def episode(instance):
     )
 
 
-@pytest.mark.parametrize("server", [False, True])
-def test_every_evaluated_episode_is_a_trace_to_search(tracked, monkeypatch, server):
-    monkeypatch.setattr("tasks.tracking.traces.is_server", lambda uri: server)  # which is written to by MLflow's own client
+def test_every_evaluated_episode_is_a_trace_to_search(tracked):
     run_stage("evaluate", outputs=[evaluated(Path("artifacts/evaluate"), base=[0.0, 1.0], sft=[1.0])])
     assert len(traces()) == 3
     (failed,) = traces("feedback.f1 < 0.5 and tags.arm = 'base'")

@@ -108,15 +108,6 @@ def test_one_node_is_shown_with_code_several_as_a_list_and_folders_as_a_tree(sea
     assert searches.page(callable_("nothing")).empty
 
 
-def test_long_classes_are_outlined_and_are_no_answer_by_themselves(searches):
-    page = searches.page(Action.of("search_class", class_name="Wide"))
-    assert page.outcome().output.split("\n")[0].endswith(", outline")
-    assert len(page.outcome().entities) == CLASS_LINES + 1
-    assert not searches.is_answer("bank/wide.py::Wide")
-    assert not searches.is_answer("bank/account.py")
-    assert searches.is_answer("bank/ledger.py::Ledger")
-
-
 def decomposer(searches, score, requests=9):
     """One whose model scores a piece by its name; with what was asked."""
     asked = []
@@ -140,15 +131,6 @@ async def test_a_class_leads_to_its_best_methods_and_to_its_file(searches):
     assert found[-1] == (Action.of("search_file_contents", file_name="wide.py", directory_path="bank"), RELATED_FILE)
     assert len(found) == TOP_METHODS + 1
     assert all(prompt.count("\nPiece ") <= PIECES_PER_REQUEST for prompt in asked)
-
-
-async def test_functions_of_one_name_are_told_apart_by_score_and_files_all_searched(searches):
-    breaking, _ = decomposer(searches, lambda piece: 90 if "shop" in piece else 80)
-    found = await breaking.further(callable_("check"), searches.meaning(callable_("check")))
-    assert [str(one) for one, _ in found] == ["search_callable(query_name='check', file_path='shop/account.py')"]
-    files = Action.of("search_file_contents", file_name="account.py")
-    found = await breaking.further(files, searches.meaning(files))
-    assert [one.get("directory_path") for one, _ in found] == ["bank", "shop"]
 
 
 def test_suspects_are_found_as_far_as_they_are_there_and_results_near_to_them_stay(searches):
