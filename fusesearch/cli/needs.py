@@ -220,7 +220,7 @@ def checked(place: Place) -> list[Check]:
 
 def _length(place: Place) -> tuple[int, str]:
     """Tokens of a rollout and where they are from: trajectories selected under the params that decide them, or an assumption."""
-    most = place.params.agent.max_context_tokens
+    agent, most = place.params.agent, place.params.agent.max_context_tokens
     try:
         made = read_mapping(place.root / "dvc.lock")["stages"]["synthesize"]["params"]["params.yaml"]
         of = {name: made[name] for name in ("agent", "tools", "teacher")}
@@ -230,7 +230,8 @@ def _length(place: Place) -> tuple[int, str]:
             return min(most, round(fmean(map(tokens_context, found)))), f"tokens, the mean of {len(found)} selected"
     except (ConfigError, OSError, KeyError, TypeError, ValueError):  # nothing was selected yet
         pass
-    return min(ROLLOUT_TOKENS, most // 2), "tokens, assumed"
+    full = agent.max_turns * place.params.tools.output_chars // 4  # one call a turn, at four characters a token
+    return min(ROLLOUT_TOKENS, most // 2, full), "tokens, assumed"
 
 
 def _server(params: Params, model: Architecture, machine: Machine, options: argparse.Namespace, length: int) -> Check:
