@@ -62,15 +62,6 @@ def test_no_repository_is_scored_by_trees_that_saw_it():
     assert right_first(wrong.filter(~inside), scores[~inside]) > 0.9
 
 
-def test_folds_have_whole_repositories_and_about_as_many_issues():
-    small = table(5, 6).with_columns(repo=pl.lit("p/") + pl.col("repo"), instance_id=pl.lit("p") + pl.col("instance_id"))
-    given = pl.concat([table(1, 30), small])
-    fold = folds_of(given, 2)
-    large = (given["repo"] == "o/r0").to_numpy()
-    assert set(fold[large]) == {0}
-    assert set(fold[~large]) == {1}
-
-
 def test_the_issues_of_one_repository_are_divided_too():
     given = table(1)
     fold = folds_of(given, 3)
