@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from fusesearch.code.kinds import is_code
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import read_instances, read_jsonl
@@ -34,7 +35,7 @@ def reinforce(job: Job) -> dict[str, Any]:
     else:
         from fusesearch.training.grpo import train_grpo
 
-        snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), repos)
+        snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), repos, needed=is_code)
 
         def logged(row: dict[str, float]) -> None:
             log(row)

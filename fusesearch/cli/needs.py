@@ -124,9 +124,15 @@ def hardware(place: Place) -> Iterator[Check]:
     nodes, each, tokens = _cluster(place) if by_verl else (1, serve, 0)
     wanted, on_each = max(ranks, each), f" on each of {nodes} machines" if by_verl else ""
     seen = f"{machine.count} x {gib(machine.memory):.0f} GiB" if machine.count else "none"
-    yield Check(
-        "gpu", machine.count >= wanted, f"{wanted} needed{on_each}, {seen}", "use machines that have them, or fewer ranks"
-    )
+    elsewhere = f"fusesearch doctor --profile {params.profile} --gpus {wanted} --gpu-memory 80: what fits and lasts elsewhere"
+    yield Check("gpu", machine.count >= wanted, f"{wanted} needed{on_each}, {seen}", f"fewer ranks, or {elsewhere}")
+    if peak := peak_of(machine.name or "H100"):
+        on = f" x {machine.name}" if machine.name else " x H100, had this machine any"
+        yield from _hours(params, model, length, peak, on, ranks, nodes * wanted if by_verl else ranks)
+    else:
+        yield Check("hours", True, f"not known for {machine.name}")
+    if not machine.count:
+        return
     share = 0.0  # of a GPU that a server takes, too
     if vllm:
         yield _server(params, model, machine, options, length[0])
@@ -145,10 +151,6 @@ def hardware(place: Place) -> Iterator[Check]:
         yield Check("grpo memory", needed <= machine.memory, detail, hint)
     else:
         yield _step(place, model, "grpo", "agent.max_context_tokens", longest, share)
-    if peak := peak_of(machine.name):
-        yield from _hours(params, model, length, peak, f" x {machine.name}", ranks, nodes * wanted if by_verl else ranks)
-    else:
-        yield Check("hours", True, f"not known for {machine.name or 'a machine without a GPU'}: see --gpus")
 
 
 def weights(place: Place) -> Iterator[Check]:

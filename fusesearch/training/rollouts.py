@@ -38,10 +38,6 @@ LOGGED = (
 """Fields of :class:`Score` whose means are in the training curve, beside TRL's own: reward, entropy, KL, lengths."""
 
 
-EQUAL = 1e-9
-"""Within which a mean of equal numbers is one of them."""
-
-
 @dataclass(frozen=True)
 class Batch:
     """The rollouts of a step: columns as :func:`columns_of` makes them, scores, and ``figures`` for the training curve."""
@@ -219,7 +215,7 @@ def headroom(scores: Sequence[Score], size: int) -> dict[str, float]:
             gaps.append(max(f1 for _, f1 in rows) - mean)
             common += sum((count - calls) * (f1 - mean) for count, f1 in rows)
             spread += sum((count - calls) ** 2 for count, _ in rows)
-    flat = sum(gap < EQUAL for gap in gaps) / max(len(gaps), 1)
+    flat = len(degenerate([quality_of(score) for score in scores], size)) / max(len(gaps), 1)
     return {"headroom": fmean(gaps or [0.0]), "flat": flat, "f1_per_call": common / spread if spread else 0.0}
 
 

@@ -142,33 +142,6 @@ def test_memory_that_nobody_wrote_is_the_same_in_every_run(tmp_path):
     assert done.stdout == "1\n"
 
 
-WINDOWS = '''
-import numpy
-from numpy.lib.stride_tricks import as_strided
-
-
-def windows(values, width):
-    """All windows of a width.
-
-    >>> windows([1, 2, 3, 4], 2).tolist()
-    [[1, 2], [2, 3], [3, 4]]
-    >>> windows([5, 6], 1).tolist()
-    [[5], [6]]
-    """
-    array = numpy.array(values)
-    return as_strided(array, shape=(len(values) - width + 1, width), strides=(8, 8)).copy()
-'''
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc fills memory")
-def test_a_mutant_that_reads_behind_an_array_is_dropped(site, tmp_path):
-    write(site, {"windowpkg/__init__.py": WINDOWS})
-    mined = mine(CONFIG.model_copy(update={"packages": ["windowpkg"]}), 0, tmp_path)
-    assert mined.table["dropped"]["depends on unwritten memory"]
-    assert mined.instances
-    assert not any("-    return as_strided(array, shape=(len(values) + width" in instance.patch for instance in mined.instances)
-
-
 def test_a_package_that_cannot_be_used_is_skipped_with_its_reason_and_nothing_else_is_an_error(site, tmp_path):
     config = CONFIG.model_copy(update={"packages": ["brokenpkg", "littlepkg", "notinstalledpkg"], "per_repository": 1})
     mined = mine(config, 0, tmp_path)

@@ -179,15 +179,11 @@ class Grpo(Rewarded):
         description="divide advantages by the standard deviation of their group, as the paper does; likewise, but with none in a "
         "group whose answers are all equally good, where e alone would decide; or divide by nothing",
     )
-    loss_type: Literal["grpo", "dr_grpo", "dapo"] = Field(
-        "grpo", description="what a token weighs: by its rollout's length, by the longest allowed, or by all tokens of the step"
-    )
+    loss_type: Literal["grpo", "dr_grpo", "dapo"] = Field("grpo", description="as TRL has it: docs/training-reference.md")
     kl: float = Field(0.01, ge=0, description="KL coefficient to the reference policy")
     entropy_coef: float = Field(0.0, ge=0, description="weight of the mean entropy of a token, which the loss then rewards")
     min_headroom: float = Field(
-        0.0,
-        ge=0,
-        description="points of F1 by which the best of a group is above its mean before the first step, or training ends; 0: off",
+        0.0, ge=0, description="least points of F1 from the mean of a group to its best before the first step, else none is made"
     )
     temperature: float = Field(0.7, gt=0)
     renamed: float = Field(0.0, ge=0, le=1, description="share of prompts in which the policy sees exchanged names")

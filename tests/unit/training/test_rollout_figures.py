@@ -10,7 +10,6 @@ from fusesearch.core.schema import Score
 from fusesearch.training.architectures import CONFIGS
 from fusesearch.training.grpo import Rollouts
 from fusesearch.training.rollouts import Batch, degenerate, f1_first, headroom, reward_deviation, rollout_figures
-from fusesearch.training.trainer import throughput
 
 
 def test_tool_success_is_over_all_calls_and_errored_rollouts_are_only_counted():
@@ -23,12 +22,6 @@ def test_tool_success_is_over_all_calls_and_errored_rollouts_are_only_counted():
     assert (found["f1"], found["calls_per_turn"], found["errored"]) == (0.5, 1.0, 1.0)
     assert (found["tool_success"], found["failed_calls"], found["redundancy"]) == (0.75, 0.5, 0.5)
     assert "efficiency" not in found
-
-
-def test_a_step_without_calls_has_no_tool_success():
-    found = rollout_figures([Score(instance_id="a", calls=0, failed_calls=0)])
-    assert found == {"calls": 0.0, "failed_calls": 0.0, "errored": 0.0}
-    assert rollout_figures([]) == {"errored": 0.0}
 
 
 def test_a_group_is_degenerate_when_its_known_rewards_are_equal():
@@ -81,12 +74,3 @@ def test_speed_counts_what_trains_and_the_share_of_a_peak_is_absent_without_one(
     for gpu in ("", "Other"):
         on_gpu(gpu)
         assert "mfu" not in rollouts.speed(config)
-
-
-def test_throughput_of_a_part_is_that_of_sequences_like_all(on_gpu):
-    on_gpu("NVIDIA H100 80GB HBM3")
-    config = SimpleNamespace(to_dict=lambda: CONFIGS["Qwen/Qwen3-0.6B"])
-    whole = throughput([100, 300], 2.0, config)
-    half = throughput([100, 300], 1.0, config, tokens=200)
-    assert whole == pytest.approx(half)
-    assert whole["tokens_per_second"] == 200

@@ -6,7 +6,7 @@ from fusesearch.agents.parsing import format_answer
 from fusesearch.core.config import Select
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Truth, Turn
-from fusesearch.training.selection import REASONS, drop_table, kept, plane, select
+from fusesearch.training.selection import REASONS, drop_table, kept, select
 
 TRUTH = Truth(files=["a.py"], functions=["a.py::f"], lines={"a.py": [(1, 2)]})
 RIGHT = Answer(modify=[Location(path="a.py", function="f")])
@@ -78,11 +78,6 @@ def test_drops_and_kept_add_up_to_all_candidates():
     drops = drop_table(judged)
     assert list(drops) == list(REASONS)
     assert len(kept(judged)) + sum(drops.values()) == len(candidates)
-
-
-def test_the_plane_shows_scored_candidates_only():
-    rows = plane(select([candidate(), candidate(error="x")], {"i": TRUTH}, Select()))
-    assert rows == [{"instance_id": "i", "guidance": 2, "f1": 1.0, "efficiency": 1.0, "efficiency_call": 0.5, "outcome": "kept"}]
 
 
 def test_a_candidate_of_an_unknown_instance_is_an_error():
