@@ -26,6 +26,7 @@ from tasks.running.places import CACHES, MAIN, SNAPSHOTS, Places
 from tasks.stages import STAGES
 
 ROOT = Path("artifacts/students")
+SHOWN = ("file_macro_f1", "function_macro_f1", "f1_macro", "efficiency", "calls", "turns", "tokens_context", "seconds_model")
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 Student = Annotated[str, typer.Argument(help="A profile: nano, smol, coder-0.5b.")]
@@ -88,21 +89,22 @@ def run(
 @app.command()
 def table(arms: Annotated[list[str], typer.Argument(help="FOLDER:CELL, as smol/evaluate-listed:sft.")]) -> None:
     """Print the figures of cells, and what each differs by from the first on the fixes that both have."""
-    from fusesearch.evaluation.metrics import METRICS
+    from fusesearch.evaluation.metrics import METRICS, Metric
     from fusesearch.evaluation.statistics import averaged, difference, measure
 
-    shown = ("file_macro_f1", "function_macro_f1", "f1_macro", "efficiency", "calls", "turns", "tokens_billed", "seconds_model")
-    figures = {METRICS[key].heading: (METRICS[key].statistic, 100.0 if METRICS[key].percent else 1.0) for key in shown}
     first = averaged("first", "function", lambda predicted, true: float(any(name in true for name in predicted[:1])))
-    figures = {"First function (%)": (first, 100.0)} | figures
+    shown = [Metric("first", "First function (%)", first, "", percent=True), *(METRICS[key] for key in SHOWN)]
     scores = {arm: {0: _scores(*arm.rsplit(":", 1))} for arm in arms}
-    print(f"| | fixes | {' | '.join(figures)} |\n|{'---|' * (len(figures) + 2)}")
+    typer.echo(f"| | fixes | {' | '.join(row.heading for row in shown)} |\n|{'---|' * (len(shown) + 2)}")
     for arm, rows in scores.items():
-        found = [(measure(rows, of), by) for of, by in figures.values()]
-        print(f"| {arm} | {len(rows[0])} | {' | '.join(f'{m.estimate * by:.1f}' if m else '' for m, by in found)} |")
-        told = [(difference(rows, scores[arms[0]], of), by) for of, by in figures.values()] if arm != arms[0] else []
-        said = [f"{d.estimate * by:+.1f} [{(d.low or 0) * by:.1f}, {(d.high or 0) * by:.1f}]" if d else "" for d, by in told]
-        print(*([f"| minus {arms[0]} | {told[0][0].instances if told[0][0] else 0} | {' | '.join(said)} |"] if told else []))
+        found = [(measure(rows, row.statistic), row) for row in shown]
+        typer.echo(f"| {arm} | {len(rows[0])} | {' | '.join(row.show(m.estimate) if m else '' for m, row in found)} |")
+        for other in arms[:1] if arm != arms[0] else []:
+            told = [(difference(rows, scores[other], row.statistic), row) for row in shown]
+            said = [
+                f"{row.show(d.estimate, True)} [{row.show(d.low or 0)}, {row.show(d.high or 0)}]" if d else "" for d, row in told
+            ]
+            typer.echo(f"| minus {other} | {max(d.instances for d, _ in told if d)} | {' | '.join(said)} |")
 
 
 def _scores(folder: str, cell: str) -> list[Score]:
