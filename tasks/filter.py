@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fusesearch.core.dropped import write_dropped
 from fusesearch.core.schema import Instance
-from fusesearch.core.storage import count_rows, write_instances, write_json
+from fusesearch.core.storage import count_rows, iter_rows, write_instances, write_json
 from tasks.running.node import Job
 
 SHOWN_EVERY = 100
@@ -36,4 +37,6 @@ def filter_pairs(job: Job) -> dict[str, Any]:
     job.progress(total, total)
     write_json(places["filter.drops"], drop_table(drops))
     write_dropped(places["filter.dropped"], dropped)
+    if nothing := sorted({row["repo"] for row in iter_rows(places["mine.pairs"], ["repo"])} - repositories):
+        print(f"warning: no pair is left of {len(nothing)} repositories: {', '.join(nothing[:5])}", file=sys.stderr)
     return {"pairs": total, "instances": kept, "dropped": drops.total(), "repositories": len(repositories)}

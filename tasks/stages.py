@@ -149,7 +149,7 @@ _ROWS = (
     ),
     Stage(
         name="split",
-        description="divide by repository into sft, rl and validation; write the data card",
+        description="divide by repository into sft, rl and validation",
         run="tasks.split:split_instances",
         inputs=("filter.instances", "mine.repos"),
         outputs={
@@ -157,11 +157,9 @@ _ROWS = (
             "rl": "data/splits/rl.parquet",
             "validation": "data/splits/validation.parquet",
             "dropped": "data/splits/dropped.csv",
-            "card": "artifacts/split/card",
         },
         params=("split", "data_seed"),
         files=lambda params: [*params.split.benchmarks, *params.split.without],
-        shows=("card",),
     ),
     Stage(
         name="synthesize",
@@ -209,7 +207,7 @@ _ROWS = (
         params=("grpo", "model", "agent", "tools", "seed"),
         code=("experiments/profiles/verl", "fusesearch/training/engines/verl.py"),  # what veRL's trainer reads and runs
         models=lambda params: [params.grpo.start],
-        localizers=_ranking,
+        localizers=lambda params: [*_ranking(params), *filter(None, [params.grpo.validation.floor])],
         retried=True,
         gpu=True,
         shows=("checkpoint", "curve"),

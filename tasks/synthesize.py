@@ -41,11 +41,12 @@ def make_candidates(
     instances: Sequence[Instance], params: Params, places: Places, scratch: Path, progress: Progress
 ) -> list[Trajectory]:
     """The teacher's trajectories on ``instances``, in their order; the journal stays in ``scratch``."""
+    from fusesearch.code.kinds import is_code
     from fusesearch.localizers.presearch import pre_searched
     from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
     from fusesearch.training.synthesis import draw, synthesize
 
-    snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), places["mine.repos"])
+    snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), places["mine.repos"], needed=is_code)
     candidates = draw(pre_searched(instances, snapshot, params.agent), params.synthesize, params.seed)
     with Journal(scratch / JOURNAL, key="key") as journal:
         return synthesize(candidates, params, snapshot, journal, progress, scratch)

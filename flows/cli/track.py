@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
 
-def track(
-    folders: Annotated[
-        list[Path] | None, typer.Argument(help="Folders that `fusesearch evaluate` wrote, to record as well.", metavar="DIR")
-    ] = None,
-) -> None:
+def track() -> None:
     """Record finished runs in MLflow that are not recorded yet.
 
     Every stage and experiment is recorded in MLflow when it ends, and leaves a file in `.fusesearch/runs`. If MLflow was down
@@ -21,14 +14,11 @@ def track(
 
     The committed results of experiments are recorded as well, tagged `committed`: a fresh clone has ablations to compare.
 
-    A folder of results becomes a run with one run below it for each finished cell.
-
     `MLFLOW_TRACKING_URI` names the store; the default is `mlflow.db` in this folder. Exit code 1: some run could not be
     recorded.
 
     ```
     python -m flows track
-    python -m flows track results
     MLFLOW_TRACKING_URI=https://mlflow.example.org python -m flows track
     ```
     """
@@ -37,13 +27,11 @@ def track(
     from tasks.experiments.mlflow_runs import committed_records
     from tasks.experiments.spec import experiment_names, load_experiment
     from tasks.running.record import find_record, records, write_record
-    from tasks.tracking.grids import grid_records
     from tasks.tracking.projection import Projection
     from tasks.tracking.store import answers, locked_client, tracking_uri, without_passwords
 
     uri = tracking_uri()
-    committed = [row for name in experiment_names() for row in committed_records(load_experiment(name), load_params())]
-    for record in [*committed, *(record for folder in folders or [] for record in grid_records(folder))]:
+    for record in [row for name in experiment_names() for row in committed_records(load_experiment(name), load_params())]:
         if not (record.kind == "experiment" and find_record(record.key)):  # what ran here is newer than what is committed
             write_record(record)
     found = records()

@@ -47,8 +47,11 @@ def train(
     """
     _use(repo or [], student)
     _reproduce("filter")
-    typer.echo(f"\n{_plan()}")
+    typer.echo(f"\n{_plan()}\n")
+    missing = _missing()
     if not plan:
+        if missing:
+            raise DataError(f"for training, this machine lacks {', '.join(missing)}: what to do stands above")
         _reproduce("report")
         typer.echo(f"\n{_outcome()}")
         typer.echo(f"Report: {MAIN['report.html']}. Checkpoint: {MAIN['grpo.checkpoint']}. Back to nano: {BACK}")
@@ -101,6 +104,16 @@ def _plan() -> str:
         f"{found}\n{left} fixes are left (dropped most: {most}): about {left - held} train, the newest {held} are held out.\n"
         f"{held} tell localizers apart whose F1 differs by about {100 / math.sqrt(held):.0f} points or more."
     )
+
+
+def _missing() -> list[str]:
+    """Prints what the profile needs here, and the hours of training; returns the names of what is not here."""
+    from fusesearch.cli.doctor import print_checks
+    from fusesearch.cli.needs import Machine, Place, checked
+
+    checks = checked(Place(load_params(Path("params.yaml")), Path.cwd(), Machine.here()))
+    print_checks(checks, missing := [check for check in checks if not check.ok])
+    return [check.name for check in missing]
 
 
 def _outcome() -> str:

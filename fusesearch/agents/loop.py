@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from fusesearch.agents.conversation import conversation
-from fusesearch.agents.forms import read_calls
+from fusesearch.agents.forms import copied, read_calls
 from fusesearch.agents.lockstep import Lockstep
 from fusesearch.agents.models.base import Completion, Message, Model, Sampling
 from fusesearch.agents.parsing import parse_answer
@@ -84,23 +84,23 @@ async def step(state: State, episode: Episode, aside: Sequence[Message] = ()) ->
     """
     agent, instructions = episode.agent, episode.instructions
     forgot = bool(state.turns) and not state.turns[-1].calls  # only then does an episode go on after a message without a call
-    prompt = render_reminder(instructions.tools) if forgot else ""
+    prompt = render_reminder(instructions.tools, instructions.issue) if forgot else ""
     asked = [Message(role="user", content=prompt)] if forgot else []
     messages = [*conversation(instructions.system, instructions.issue, state.turns), *asked, *aside]
     completion = await episode.model.complete(messages, instructions.tools, episode.sampling)
     if completion.finish_reason == "context":
         return replace(state, stop="max_context")
     number = len(state.turns) + 1
-    text, calls = read_reply(completion, number, instructions.tools, instructions.read)
+    text, calls = read_reply(completion, number, instructions.tools, instructions.answer)
     usage, tokens, extra = completion.usage, completion.tokens, completion.extra
     turn = Turn(text=text, prompt=prompt, calls=calls, usage=usage, tokens=tokens, extra=extra)
     state = replace(state, changes=completion.changes)
     turns = (*state.turns, turn)
     episode.emit("turn", number=number, turn=turn)
     if not turn.calls:
-        stop, answer = conclusion(instructions.read(turn.text), completion)
+        stop, answer = conclusion(instructions.answer(turn.text), completion)
         reminds = agent.reminder and instructions.tools and number < agent.max_turns
-        if stop == "no_answer" and reminds and not any(turn.prompt for turn in turns):
+        if stop in ("no_answer", "length") and reminds and not any(turn.prompt for turn in turns):
             return replace(state, turns=turns)
         return replace(state, turns=turns, stop=stop, answer=answer)
     if turn.usage.prompt_tokens + turn.usage.completion_tokens >= agent.max_context_tokens:
@@ -147,11 +147,17 @@ def read_reply(
 
     ``read`` reads answers. A call without an id from the server gets one that is unique in the episode.
     """
-    text, calls, parsed = completion.text, completion.calls, completion.calls is None
-    if calls is None:
-        text, calls = read_calls(text, tools, answered=bool(tools) and conclusion(read(text))[0] == "answer")
+    text, calls, parsed = completion.text, completion.calls or [], completion.calls is None
+    if parsed:
+        cut = tools and completion.finish_reason == "length"  # then the last line may be half a call
+        for whole in (text.rpartition("\n")[0], text) if cut else (text,):
+            kept, calls = read_calls(whole, tools, answered=bool(tools) and conclusion(read(text))[0] == "answer")
+            if any(call.error is None for call in calls):
+                break
+        text = kept if calls or not cut else text
     for index, call in enumerate(calls):
         call.id = f"call_{number}_{index}" if parsed or not call.id else call.id
+        call.error = call.error or copied(call, tools)
     return text, calls
 
 

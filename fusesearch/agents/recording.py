@@ -29,6 +29,12 @@ class Instructions:
     tools: list[dict[str, Any]]
     read: Callable[[str], Answer] = parse_answer
 
+    def answer(self, text: str) -> Answer:
+        """The answer in a message; an empty one if all that it names is the example of the system prompt."""
+        answer, example = self.read(text), self.read(self.system)
+        named, shown = ({*each.values, *(place.entity for place in each.modify)} for each in (answer, example))
+        return Answer() if named and named <= shown else answer
+
 
 def new_trajectory(
     instance: Instance,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fusesearch.cli.output import Format, print_json, usage_error
+from fusesearch.cli.screen import screen, wrapped
 
 if TYPE_CHECKING:
     from fusesearch.cli.checks import Check
@@ -48,29 +49,34 @@ def doctor(
 
         checks, good = asyncio.run(tried(endpoint, model)), "Localizers can ask this model."
     elif profile:
-        from fusesearch.cli.needs import PROFILE, Machine, Place
-        from fusesearch.cli.profiles import load_profile
+        from fusesearch.cli.needs import Machine, Place, checked
+        from fusesearch.cli.profiles import PARAMS, current, load_profile
+        from fusesearch.core.config import load_params
 
         machine = Machine.here()
         if gpus and gpu_memory:  # as fast as those here
             machine = Machine(gpus, gpu_memory * 2**30, machine.name or "H100")
-        place = Place(load_profile(profile, root), root, machine)
-        checks, good = [check for each in PROFILE for check in each(place)], "Everything that the profile needs is here."
+        params = load_params(root / PARAMS) if profile == current(root) else load_profile(profile, root)
+        place = Place(params, root, machine)
+        checks, good = checked(place), "Everything that the profile needs is here."
     else:
         checks, good = [check for each in INSTALLED for check in each(root)], "The core is complete."
     missing = [check for check in checks if not check.ok and (check.core or profile)]
     if format is Format.json:
         print_json({"ok": not missing, "checks": [asdict(check) for check in checks]})
     else:
-        _print(checks, missing)
+        print_checks(checks, missing)
         typer.echo(f"\nMissing: {', '.join(check.name for check in missing)}." if missing else f"\n{good}")
     raise typer.Exit(1 if missing else 0)
 
 
-def _print(checks: list[Check], missing: list[Check]) -> None:
-    width = max(len(check.name) for check in checks)
+def print_checks(checks: list[Check], missing: list[Check]) -> None:
+    """One line for each, and below it what to do where something is not there."""
+    width, shown = max(len(check.name) for check in checks), screen()
+    indent = " " * (11 + width)
     for check in checks:
         mark, colour = ("ok", "green") if check.ok else ("missing", "red") if check in missing else ("absent", "yellow")
-        typer.echo(f"{typer.style(f'{mark:<7}', fg=colour)}  {check.name:<{width}}  {check.detail}")
-        if not check.ok and check.hint:
-            typer.echo(f"{'':9}{'':<{width}}  -> {check.hint}")
+        first, *more = wrapped(check.detail, shown, indent)
+        lines = [f"{typer.style(f'{mark:<7}', fg=colour)}  {check.name:<{width}}  {first.lstrip()}", *more]
+        lines += wrapped(f"-> {check.hint}" if not check.ok and check.hint else "", shown, indent)
+        typer.echo("\n".join(lines))

@@ -11,13 +11,17 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 from fusesearch.cli.checks import DISK_GB, Check, gpus, room
-from fusesearch.core.config import Params
+from fusesearch.core.config import Params, parse_params, read_mapping
+from fusesearch.core.cores import cores
 from fusesearch.core.errors import ArtifactError, ConfigError
+from fusesearch.core.schema import Trajectory
 from fusesearch.core.storage import read_json
+from fusesearch.evaluation.costs import tokens_context
 from fusesearch.training.architectures import Architecture, config_of, folder_of
 from fusesearch.training.budget import (
     REFERENCE,
@@ -38,12 +42,16 @@ CLONES_GB = 100.0
 """Room for clones and snapshots of real repositories: an estimate for 233 of them."""
 MADE = {
     "experiments/nano/base": "make base",
-    "experiments/smol/base": "make smol",
-    "experiments/smol/coder-0.5b": "make smol STUDENT=coder-0.5b",
+    "experiments/smol/base": "uv pip install gguf && python -m experiments.smol",
+    "experiments/smol/coder-0.5b": "uv pip install gguf && python -m experiments.smol coder-0.5b",
 }
 """What makes a base model that is not on a hub."""
 ROLLOUT_TOKENS = 15_000
-"""Length of a rollout that hours are computed with: table 2 of FuseSearch implies 10,000 to 19,000."""
+"""Length of a rollout that hours are computed with before any is sampled: table 2 of FuseSearch implies 10,000 to 19,000."""
+SELECTED = Path("data/selected/trajectories.jsonl")
+SAMPLES = 20
+CORE = 63e9
+"""FLOP a second of a core in float32 products, measured on one with AVX2."""
 VERL_TOKENS = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu"
 VERL_DEFAULTS = {"trainer.nnodes": 1, "trainer.n_gpus_per_node": 8, VERL_TOKENS: 16384}
 """veRL's own values (0.9.1) of what the configurations may leave out."""
@@ -98,14 +106,17 @@ def hardware(place: Place) -> Iterator[Check]:
     """GPUs, their memory, and the hours of training."""
     from fusesearch.training.serving import server_options
 
-    params, machine = place.params, place.machine
-    if params.model.dtype == "float32":
+    params, machine, on_cores = place.params, place.machine, place.params.model.dtype == "float32"
+    if on_cores:
         yield Check("gpu", True, "not needed")
-        return
     try:
         model = Architecture.of(config_of(params.model.base, place.root))
     except (ConfigError, ArtifactError) as error:
-        yield Check("memory", False, "unknown", str(error))
+        yield from () if on_cores else (Check("memory", False, "unknown", str(error)),)
+        return
+    length = _length(place)
+    if on_cores:
+        yield from _hours(params, model, length, CORE, " cores", cores(), cores())
         return
     ranks, options, by_verl = params.compute.ranks, server_options(params.compute.options), params.grpo.engine == "verl"
     vllm = params.grpo.rollouts == "vllm" and not by_verl
@@ -113,12 +124,18 @@ def hardware(place: Place) -> Iterator[Check]:
     nodes, each, tokens = _cluster(place) if by_verl else (1, serve, 0)
     wanted, on_each = max(ranks, each), f" on each of {nodes} machines" if by_verl else ""
     seen = f"{machine.count} x {gib(machine.memory):.0f} GiB" if machine.count else "none"
-    yield Check(
-        "gpu", machine.count >= wanted, f"{wanted} needed{on_each}, {seen}", "use machines that have them, or fewer ranks"
-    )
+    elsewhere = f"fusesearch doctor --profile {params.profile} --gpus {wanted} --gpu-memory 80: what fits and lasts elsewhere"
+    yield Check("gpu", machine.count >= wanted, f"{wanted} needed{on_each}, {seen}", f"fewer ranks, or {elsewhere}")
+    if peak := peak_of(machine.name or "H100"):
+        on = f" x {machine.name}" if machine.name else " x H100, had this machine any"
+        yield from _hours(params, model, length, peak, on, ranks, nodes * wanted if by_verl else ranks)
+    else:
+        yield Check("hours", True, f"not known for {machine.name}")
+    if not machine.count:
+        return
     share = 0.0  # of a GPU that a server takes, too
     if vllm:
-        yield _server(params, model, machine, options)
+        yield _server(params, model, machine, options, length[0])
     if vllm and machine.count < ranks + serve:
         sleeping = SERVER_CONTEXT / max(machine.memory, 1)
         share = sleeping if options.enable_sleep_mode else options.gpu_memory_utilization
@@ -134,7 +151,6 @@ def hardware(place: Place) -> Iterator[Check]:
         yield Check("grpo memory", needed <= machine.memory, detail, hint)
     else:
         yield _step(place, model, "grpo", "agent.max_context_tokens", longest, share)
-    yield from _hours(params, model, machine, nodes * wanted if by_verl else ranks)
 
 
 def weights(place: Place) -> Iterator[Check]:
@@ -168,13 +184,14 @@ def vllm(place: Place) -> Iterator[Check]:
 
 
 def teacher(place: Place) -> Iterator[Check]:
-    """The teacher's endpoint and key."""
+    """The teacher's endpoint, and its key if that is refused."""
     wanted = place.params.teacher
     if wanted.model and wanted.base_url:
-        answers, key = reachable(f"{wanted.base_url.rstrip('/')}/models"), "OPENAI_API_KEY"
-        detail = f"{'nothing answers at ' * (not answers)}{wanted.base_url}"
-        yield Check("teacher endpoint", answers, detail, "start it, or set teacher.base_url")
-        yield Check("teacher key", key in os.environ, key, f"export {key}=..., if the endpoint needs one")
+        status, key = status_of(f"{wanted.base_url.rstrip('/')}/models"), "OPENAI_API_KEY"
+        detail = f"{'nothing answers at ' * (status is None)}{wanted.base_url}"
+        yield Check("teacher endpoint", status is not None, detail, "start it, or set teacher.base_url")
+        if status in (401, 403):
+            yield Check("teacher key", False, f"{wanted.base_url} refuses {key}", f"export {key}=... with one that it takes")
 
 
 def github(place: Place) -> Iterator[Check]:
@@ -196,13 +213,34 @@ def _cluster(place: Place) -> tuple[int, ...]:
     return tuple(int(found[key]) for key in VERL_DEFAULTS)
 
 
-def _server(params: Params, model: Architecture, machine: Machine, options: argparse.Namespace) -> Check:
+def checked(place: Place) -> list[Check]:
+    """All checks of :data:`PROFILE`."""
+    return [check for each in PROFILE for check in each(place)]
+
+
+def _length(place: Place) -> tuple[int, str]:
+    """Tokens of a rollout and where they are from: trajectories selected under the params that decide them, or an assumption."""
+    agent, most = place.params.agent, place.params.agent.max_context_tokens
+    try:
+        made = read_mapping(place.root / "dvc.lock")["stages"]["synthesize"]["params"]["params.yaml"]
+        of = {name: made[name] for name in ("agent", "tools", "teacher")}
+        if all(getattr(parse_params(of), name) == getattr(place.params, name) for name in of):
+            rows = (place.root / SELECTED).read_text(encoding="utf-8").splitlines()
+            found = [Trajectory.model_validate_json(row) for row in rows[:: max(1, len(rows) // SAMPLES)][:SAMPLES]]
+            return min(most, round(fmean(map(tokens_context, found)))), f"tokens, the mean of {len(found)} selected"
+    except (ConfigError, OSError, KeyError, TypeError, ValueError):  # nothing was selected yet
+        pass
+    full = agent.max_turns * place.params.tools.output_chars // 4  # one call a turn, at four characters a token
+    return min(ROLLOUT_TOKENS, most // 2, full), "tokens, assumed"
+
+
+def _server(params: Params, model: Architecture, machine: Machine, options: argparse.Namespace, length: int) -> Check:
     """Whether a server fits into its share of its GPUs with one request of the longest length it takes."""
     limit, given = params.agent.max_context_tokens, options.max_model_len or model.positions
     if given < limit:
         detail = f"the server takes {given:,} tokens, agent.max_context_tokens is {limit:,}"
         return Check("vllm memory", False, detail, f"agent.max_context_tokens: {given}")
-    each, length = options.tensor_parallel_size, min(ROLLOUT_TOKENS, limit // 2)
+    each = options.tensor_parallel_size
     room, needed = options.gpu_memory_utilization * machine.memory * each, serving_bytes(model, given, each)
     fits = requests_at_once(model, room, length, each) * params.compute.serve
     detail = (
@@ -224,8 +262,8 @@ def _step(place: Place, model: Architecture, stage: str, key: str, length: int, 
     detail = f"{gib(needed):.1f} GiB for {tokens:,} tokens at once (rows of {length:,}), {gib(room):.1f} GiB are free"
     hints = []
     if fits := longest_pass(model, room, ranks, reference, lora) // 1024 * 1024:
-        one = f"grpo.tokens_per_pass: {fits}" if limit and fits >= length else f"{stage}.micro_batch: {fits // length}"
-        hints.append(one if fits >= length else f"{key}: {fits} at {stage}.micro_batch 1")
+        a_pass = f"grpo.tokens_per_pass: {fits}" if limit else f"{stage}.micro_batch: {fits // length or 1}"
+        hints.append(a_pass if fits >= length else f"{key}: {fits} at {a_pass}")
     several = (more for more in (2, 4, 8, 16, 32, 64) if ranks < more <= rows)
     if more := next((more for more in several if training_bytes(model, length, more, reference, lora) <= room), 0):
         hints.append(f"compute.ranks: {more} on as many such GPUs")
@@ -235,31 +273,32 @@ def _step(place: Place, model: Architecture, stage: str, key: str, length: int, 
     return Check(f"{stage} memory", needed <= room, detail, " or ".join(hints))
 
 
-def _hours(params: Params, model: Architecture, machine: Machine, gpus: int) -> Iterator[Check]:
-    """Hours of SFT on ``compute.ranks`` GPUs and of GRPO on ``gpus``, as long as rollouts are as long as assumed."""
-    peak = peak_of(machine.name)
-    if peak is None:
-        yield Check("hours", True, f"not known for {machine.name or 'a machine without a GPU'}: see --gpus")
-        return
-    length, grpo = min(ROLLOUT_TOKENS, params.agent.max_context_tokens // 2), params.grpo
+def _hours(
+    params: Params, model: Architecture, length: tuple[int, str], peak: float, on: str, ranks: int, gpus: int
+) -> Iterator[Check]:
+    """Hours of SFT on ``ranks`` GPUs or cores and of GRPO on ``gpus``, each of ``peak`` FLOP a second and called ``on``."""
+    (tokens, words), grpo = length, params.grpo
+    kept = 1000 * min(params.synthesize.per_instance, params.select.per_instance or params.synthesize.per_instance)
+    kept = min(kept, params.select.max_trajectories or kept) * (1 + params.sft.renamed_copies)
     rollouts = grpo.prompts_per_step * grpo.group
     forwards = (grpo.kl > 0) + (grpo.engine == "verl")  # of the reference, and of the policy before the step
-    sft = training_flop(model, length, 1000) * params.sft.epochs
-    rl = training_flop(model, length, rollouts, forwards) * grpo.steps
-    for name, flop, on, what in (
-        ("sft", sft, params.compute.ranks, "for each 1,000 trajectories"),
-        ("grpo", rl, gpus, f"of training for {grpo.steps} steps of {rollouts} rollouts"),
+    sft = training_flop(model, tokens, kept) * params.sft.epochs
+    rl = training_flop(model, tokens, rollouts, forwards) * grpo.steps
+    for name, flop, count, what in (
+        ("sft", sft, ranks, f"for 1,000 fixes, {kept:,} trajectories at most"),
+        ("grpo", rl, gpus, f"for {grpo.steps} steps of {rollouts} rollouts, beside their sampling"),
     ):
-        low, high = training_hours(model, flop, peak * on)
-        yield Check(f"{name} hours", True, f"{low:,.2f} to {high:,.2f} {what} of {length:,} tokens on {on} x {machine.name}")
+        low, high = training_hours(model, flop, peak * count)
+        yield Check(f"{name} hours", True, f"{low:,.2f} to {high:,.2f} {what}, of {tokens:,} {words}, on {count}{on}")
 
 
-def reachable(url: str) -> bool:
-    """Whether a server answers at all, if only that it wants a key."""
+def status_of(url: str) -> int | None:
+    """What a server answers to a request with the user's key; None if nothing does."""
     try:
-        with urlopen(url, timeout=2):  # noqa: S310 - the address is the user's own setting
-            return True
-    except HTTPError:
-        return True
+        asked = Request(url, headers={"Authorization": f"Bearer {os.environ.get('OPENAI_API_KEY', '')}"})  # noqa: S310
+        with urlopen(asked, timeout=2) as answer:  # noqa: S310 - the address is the user's own setting
+            return int(answer.status)
+    except HTTPError as error:
+        return error.code
     except (OSError, ValueError):  # ValueError: not an address
-        return False
+        return None

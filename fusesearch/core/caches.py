@@ -27,11 +27,6 @@ class Caches:
         return self.folder / "snapshots"
 
     @property
-    def graphs(self) -> Path:
-        """Facts behind code graphs."""
-        return self.folder / "graphs"
-
-    @property
     def index(self) -> Path:
         """The ranker's index."""
         return self.folder / "index"

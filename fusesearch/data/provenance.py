@@ -1,4 +1,4 @@
-"""The keys of ``Instance.provenance`` that filter, split and data card read, whichever source wrote them.
+"""The keys of ``Instance.provenance`` that filter and split read, whichever source wrote them.
 
 Every key is optional, and a value of the wrong type counts as missing: unknown provenance never drops a row. Sources may add
 others, which are kept; the filter adds ``leaks``, `file` or `function` if the issue names a modified one.
@@ -22,17 +22,13 @@ _BOTS = re.compile(
 class Provenance:
     """Where a pair comes from; ``None``, an empty string or an empty tuple for what is unknown.
 
-    ``issues`` are ``owner/name#number`` in lower case, as are repositories; dates are ``YYYY-MM-DD``.
+    ``issues`` are ``owner/name#number`` in lower case, as are repositories.
     """
 
-    source: str = ""  # `synthetic`, `git`, `github` or `benchmark`
     pull: int | None = None  # number of the pull request
     issues: tuple[str, ...] = ()  # those it closes; given as numbers, or owner/name#number for those of other repositories
     bot: bool = False  # given as true if one of the authors is a program, or known by the name `author`
     merge_commit: str = ""  # the commit that holds the fix
-    created: str = ""  # given as `issue_created_at`, else `merged_at`: ISO date, or date and time
-    licence: str = ""  # SPDX id of the repository's licence
-    language: str = ""  # main language of the repository
     fork_of: str = ""  # owner/name of the repository it was forked from
     renamed_from: str = ""  # former owner/name
 
@@ -43,14 +39,10 @@ def read_provenance(repo: str, values: Mapping[str, Any]) -> Provenance:
     items = given[:1000] if isinstance(given, list) else []
     issues = [f"{repo}#{item}" if _number(item) is not None else item for item in items]
     return Provenance(
-        source=_text(values, "source"),
         pull=_number(values.get("pull")),
         issues=tuple(dict.fromkeys(name.casefold() for name in issues if isinstance(name, str) and name)),
         bot=values.get("bot") is True or bool(_BOTS.fullmatch(_text(values, "author"))),
         merge_commit=_matching(r"[0-9a-f]{7,64}", _text(values, "merge_commit").lower()),
-        created=_date(values, "issue_created_at") or _date(values, "merged_at"),
-        licence=_text(values, "licence"),
-        language=_text(values, "language"),
         fork_of=_repository(_text(values, "fork_of")),
         renamed_from=_repository(_text(values, "renamed_from")),
     )
@@ -63,10 +55,6 @@ def _text(values: Mapping[str, Any], key: str) -> str:
 
 def _number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None
-
-
-def _date(values: Mapping[str, Any], key: str) -> str:
-    return _matching(r"\d{4}-\d\d-\d\d", _text(values, key)[:10])
 
 
 def _repository(name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
-from fusesearch.core.config import Agent, Evaluate, Rewarded, Section, Subject
+from fusesearch.core.config import Agent, Evaluate, Rewarded, Section, Subject, Validation
 from fusesearch.core.errors import ConfigError
 from fusesearch.evaluation.environments import environment_named
 from fusesearch.evaluation.rewards import make_reward
@@ -40,6 +40,8 @@ def _check_of(section: Section) -> tuple[tuple[str, ...], Callable[[], object]] 
             return ("agent", "toolset"), partial(environment_named, name)
         case Rewarded(reward=name):
             return ("reward",), partial(make_reward, name)
+        case Validation(floor=name) if name:
+            return ("floor",), partial(_check_subject, Subject(localizer=name))
         case Subject():
             return (), partial(_check_subject, section)
     return None

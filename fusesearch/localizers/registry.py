@@ -104,7 +104,7 @@ LOCALIZERS = {
         asks_model=False,
     ),
     "closed-book": Entry(
-        "fusesearch.localizers.answerers.scripted:ClosedBookLocalizer",
+        "fusesearch.localizers.closed_book:ClosedBookLocalizer",
         "the model alone, without tools and without the code",
         issues=False,
         questions=True,
@@ -123,13 +123,6 @@ LOCALIZERS = {
         issues=False,
         questions=True,
         pre_search=False,
-    ),
-    "lexical-answers": Entry(
-        "fusesearch.localizers.answerers.scripted:LexicalAnswerer",
-        "a program per family over the three tools; the scripted teacher",
-        asks_model=False,
-        issues=False,
-        questions=True,
     ),
     "oracle": Entry(
         "fusesearch.localizers.bounds:OracleLocalizer", "the truth of the instance, the upper bound", asks_model=False, bound=True

@@ -14,6 +14,7 @@ from typing import Any
 
 from fusesearch.agents.loop import Episode, run_episode, run_episodes
 from fusesearch.agents.models.base import Model, Sampling, TokenModel
+from fusesearch.code.kinds import is_code
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Instance, Score, Trajectory
@@ -168,7 +169,7 @@ def open_tasks(
     and :class:`ArtifactError` for malformed settings.
     """
     tools, agent = settings_of(Path(settings)) if settings is not None else (Tools(), Agent())
-    snapshot = partial(instance_snapshot, SnapshotStore(Path(cache)), Path(repos))
+    snapshot = partial(instance_snapshot, SnapshotStore(Path(cache)), Path(repos), needed=is_code)
     return SearchTasks({}, snapshot, agent, tools, make_reward(reward, **weights))
 
 

@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+import random
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -17,8 +18,8 @@ from typing import Any
 
 from fusesearch.core.config import Grpo, Params, RolloutSearch
 from fusesearch.core.errors import AGAIN, ConfigError, DataError, InfrastructureError
-from fusesearch.core.schema import Instance
-from fusesearch.core.storage import read_instances
+from fusesearch.core.schema import Instance, Score
+from fusesearch.core.storage import read_instances, read_json, write_json
 from fusesearch.evaluation.environments import environment_named
 from fusesearch.evaluation.validation import PREFIX
 from fusesearch.localizers.presearch import pre_searched
@@ -27,7 +28,7 @@ from fusesearch.training.local import Local
 from fusesearch.training.nano.averaging import average_callback
 from fusesearch.training.nano.renaming import Names, kept_words
 from fusesearch.training.ranks import from_first_rank, rank, train_in_ranks, world_size
-from fusesearch.training.rollouts import Batch, Episodes, degenerate, reward_deviation, rollout_figures
+from fusesearch.training.rollouts import Batch, Episodes, degenerate, f1_first, headroom, reward_deviation, rollout_figures
 from fusesearch.training.served import ServedPolicy
 from fusesearch.training.serving import Servers
 from fusesearch.training.sft import describe_checkpoint
@@ -54,6 +55,8 @@ from fusesearch.training.validation import Validator, reserve
 Snapshot = Callable[[Instance], Repository]
 Publish = Callable[[Any, int], dict[str, float]]
 """Brings the weights of a model after a step to what samples. Returns figures, in seconds."""
+SAMPLED = 100
+"""Most prompts of which the headroom is measured."""
 BatchOf = Callable[[Episodes, list[str], Any], Batch]
 """The rollouts of a step: for episodes, instance ids, one per rollout, and TRL's trainer."""
 
@@ -76,7 +79,7 @@ def train_grpo(
     Raises:
         ArtifactError: the checkpoint or the instances cannot be read.
         ConfigError: ``rollouts`` is ``vllm``, and vLLM is not installed; the machine has fewer GPUs than ``compute`` asks for.
-        DataError: ``instances`` is empty, or has no more instances than ``validation`` holds out.
+        DataError: ``instances`` is empty, or too few for ``validation``; ``checkpoint`` has less than ``min_headroom``.
         InfrastructureError: a vLLM server does not start, dies, or does not sample from the published weights; a rank died;
             all rollouts of a step errored.
     """
@@ -99,24 +102,24 @@ def train_grpo(
     validated = Episodes(params, greedy, held_out, snapshot, eos, out=out)
     with _sampler(params, section, model, tokenizer, out) as (sampled, publish):
         batch_of = partial(some_scored, sampled) if sampled else None
-        rollouts = Rollouts(partial(batch_of, episodes) if batch_of else None)
+        rollouts = Rollouts(partial(batch_of, episodes) if batch_of else None, section)
         greedy_batch_of = partial(batch_of, validated, list(held_out)) if batch_of else None
         validator = Validator(section.validation, greedy_batch_of, out) if section.validation.every else None
         run = Run(episodes, model, tokenizer, rollouts, validator, out / "log.jsonl", on_log)
         trainer = _trainer(run)
         if publish:
             trainer.use_vllm, trainer.vllm_generation, trainer._last_loaded_step = True, VllmClient(trainer, publish), -1
+        known = gate(run, partial(batch_of, episodes) if batch_of else None, trainer) if section.min_headroom else {}
         run_training(trainer, out)
     save_checkpoint(trainer, out)
-    known: dict[str, float] = {}
     if not rank():
         if validator:
-            known = {"validation_instances": len(held_out), "best_step": validator.best_step}
+            known |= {"validation_instances": len(held_out), "best_step": validator.best_step}
             validator.finish()
         if (trees := out / "trees").is_dir():
             shutil.copytree(trees, out / "checkpoint" / "trees", dirs_exist_ok=True)
         describe_checkpoint(out / "checkpoint", params)
-    return {"instances": len(tasks), "steps": trainer.state.global_step, **known, **rollouts.figures(section.group)}
+    return {"instances": len(tasks), "steps": trainer.state.global_step, **known, **rollouts.figures()}
 
 
 def _tasks(params: Params, section: Grpo, instances: Path, snapshot: Snapshot) -> tuple[dict[str, Instance], dict[str, Instance]]:
@@ -140,14 +143,43 @@ def some_scored(batch_of: BatchOf, episodes: Episodes, ids: list[str], trainer: 
     return batch
 
 
+def gate(run: Run, batch_of: Callable[[list[str], Any], Batch] | None, trainer: Any) -> dict[str, float]:
+    """The :func:`headroom` of the policy on up to :data:`SAMPLED` training prompts, kept for a run that resumes.
+
+    Raises :class:`DataError` where it is below ``min_headroom``: RL would make many steps of noise.
+    """
+    section, path, tasks = run.section, run.log.with_name("headroom.json"), run.episodes.tasks
+
+    def measured(batch_of: Callable[[list[str], Any], Batch]) -> dict[str, float]:
+        if path.is_file():
+            return read_json(path)
+        names = random.Random(f"headroom-{run.params.seed}").sample([*tasks], min(SAMPLED, len(tasks)))
+        scores: list[Score] = []
+        for at in range(0, len(names), section.prompts_per_step):
+            ids = [name for name in names[at : at + section.prompts_per_step] for _ in range(section.group)]
+            scores += batch_of(ids, trainer).scores
+        write_json(path, figures := headroom(scores, section.group))
+        return figures
+
+    found = from_first_rank(partial(measured, batch_of) if batch_of else None)
+    if (points := 100 * found["headroom"]) < section.min_headroom:
+        raise DataError(
+            f"RL headroom is {points:.1f} points of F1 (best of {section.group} samples minus their mean), below "
+            f"grpo.min_headroom, {section.min_headroom:g}: use the checkpoint as it is, give SFT fewer or RL harder prompts, or "
+            "lower it"
+        )
+    return found
+
+
 class Rollouts:
     """TRL's ``rollout_func``: prompts, repeated per generation, in; token ids, log-probabilities, mask and scores out.
 
     Rank 0 makes the rollouts of all ranks, so they do not depend on how many there are; the others have no ``batch_of``.
     """
 
-    def __init__(self, batch_of: Callable[[list[str], Any], Batch] | None) -> None:
+    def __init__(self, batch_of: Callable[[list[str], Any], Batch] | None, section: Grpo) -> None:
         self._batch_of = batch_of
+        self._section = section
         self._batch = Batch({}, [])
         self._made = 0.0
 
@@ -157,22 +189,24 @@ class Rollouts:
 
         every = gather_object([prompt[-1]["instance_id"] for prompt in prompts])
         self._batch = from_first_rank(partial(self._batch_of, every, trainer) if self._batch_of else None)
+        if self._section.scale_rewards == "f1_first":
+            self._batch.columns["score"] = f1_first(self._batch.scores, self._section.group)
         own = slice(rank() * len(prompts), (rank() + 1) * len(prompts))
         self._made = time.perf_counter()
         return {name: values[own] for name, values in self._batch.columns.items()}
 
-    def figures(self, group: int) -> dict[str, float]:
-        """Figures of the last step, of ``group`` rollouts a prompt, for the training curve."""
-        deviation = reward_deviation(self._batch.scores, group)
+    def figures(self) -> dict[str, float]:
+        """Figures of the last step, for the training curve."""
+        deviation = reward_deviation(self._batch.scores, self._section.group)
         return {**rollout_figures(self._batch.scores), "reward_deviation": deviation, **self._batch.figures}
 
-    def speed(self, section: Grpo, config: Any, paused: float = 0.0) -> dict[str, float]:
+    def speed(self, config: Any, paused: float = 0.0) -> dict[str, float]:
         """Seconds, without ``paused``, and :func:`throughput` of the training of the step that just ended.
 
-        Without a KL term, rollouts of degenerate groups are not trained and do not count.
+        With neither a KL term nor one of entropy, rollouts of degenerate groups are not trained and do not count.
         """
-        seconds, columns = time.perf_counter() - self._made - paused, self._batch.columns
-        left_out = () if section.kl else degenerate(self._batch.scores, section.group)
+        seconds, columns, section = time.perf_counter() - self._made - paused, self._batch.columns, self._section
+        left_out = () if section.kl or section.entropy_coef else degenerate(columns["score"], section.group)
         lengths = [
             len(prompt) + len(completion)
             for row, (prompt, completion) in enumerate(zip(columns["prompt_ids"], columns["completion_ids"], strict=True))
@@ -333,8 +367,9 @@ def _arguments(run: Run) -> Any:
         num_generations=section.group,
         temperature=section.temperature,
         beta=section.kl,
-        scale_rewards=section.scale_rewards,
-        loss_type="grpo",  # equal weight per rollout: weighted by token, a few that repeat themselves to the limit dominate
+        scale_rewards="none" if section.scale_rewards == "none" else "group",
+        loss_type=section.loss_type,
+        entropy_coef=section.entropy_coef,
         lr_scheduler_type="constant_with_warmup",
         warmup_steps=section.warmup_steps,
         max_completion_length=params.agent.max_context_tokens,
@@ -355,8 +390,8 @@ def _callbacks(run: Run) -> list[Any]:
 
     def figures(_: dict[str, float]) -> dict[str, float]:
         known = run.validator.figures if run.validator else {}
-        speed = run.rollouts.speed(section, run.model.config, known.get(f"{PREFIX}seconds", 0.0))
-        return {**run.rollouts.figures(section.group), **speed, **known}
+        speed = run.rollouts.speed(run.model.config, known.get(f"{PREFIX}seconds", 0.0))
+        return {**run.rollouts.figures(), **speed, **known}
 
     callbacks = [log_callback(run.log, run.on_log, figures)]
     if section.averaged:

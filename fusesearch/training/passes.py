@@ -41,20 +41,20 @@ def in_passes(lengths: Sequence[int], most: int, padded: bool = False) -> list[l
 
 
 class PackedGRPOTrainer(OwnOptimizer, GRPOTrainer):
-    """A GRPOTrainer whose batch of a rank is all its rollouts of a step, trained in passes, with ``loss_type`` grpo.
+    """A GRPOTrainer whose batch of a rank is all its rollouts of a step, trained in passes by TRL's loss.
 
     A pass has at most ``tokens_per_pass`` tokens, or without that ``rows_per_pass`` rollouts. With flash attention they follow
     one another in a row, else they are padded on the right, where no token sees padding, so that no mask is needed. Rollouts
-    without an advantage are left out if there is no KL term. Ranks add up gradients after every pass, or if ``sync_once``
-    after the last one, which takes memory for whole gradients.
+    without an advantage are left out if there is neither a KL term nor one of entropy. Ranks add up gradients after every pass,
+    or if ``sync_once`` after the last one, which takes memory for whole gradients.
     """
 
     def __init__(
         self, *args: Any, tokens_per_pass: int | None, rows_per_pass: int = 1, sync_once: bool = True, **options: Any
     ) -> None:
         super().__init__(*args, **options)
-        if self.args.gradient_accumulation_steps != 1 or self.num_iterations != 1 or self.loss_type != "grpo":
-            raise ValueError("one update of loss_type grpo follows a batch: set gradient_accumulation_steps to 1")
+        if self.args.gradient_accumulation_steps != 1 or self.num_iterations != 1:
+            raise ValueError("one update follows a batch: set gradient_accumulation_steps to 1")
         self.kl, self.beta = self.beta, 0.0  # TRL would compute the reference of all rollouts before the first pass
         self.packed = self.model.config._attn_implementation.startswith("flash")
         self._most_ratio = self.vllm_importance_sampling_clip_max or inf
@@ -64,8 +64,11 @@ class PackedGRPOTrainer(OwnOptimizer, GRPOTrainer):
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> torch.Tensor:
-        """The mean over rollouts of each one's mean over sampled tokens. All passes but the last have had their backward pass."""
+        """The sum over sampled tokens by the weights of ``loss_type``. All passes but the last have had their backward pass."""
         columns = _columns(inputs)
+        counts = columns["sampled"].sum(1)
+        columns["shares"] = self._shares(counts, inputs["num_items_in_batch"])
+        self._all_tokens = int(counts.sum())
         passes = self._passes(columns["real"].sum(1).tolist(), inputs["advantages"].tolist())
         loss = torch.zeros((), device=inputs["advantages"].device)
         for rows in passes[:-1]:
@@ -81,8 +84,9 @@ class PackedGRPOTrainer(OwnOptimizer, GRPOTrainer):
     def _passes(self, lengths: list[int], advantages: list[float]) -> list[list[int]]:
         """The rows of each pass, as many passes as the rank with most has: each gathers weights of the others."""
         order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
-        own = [row for row in order if self.kl or advantages[row]]
-        spare = [row for row in order if not (self.kl or advantages[row])]
+        all_train = self.kl or self.entropy_coef
+        own = [row for row in order if all_train or advantages[row]]
+        spare = [row for row in order if not (all_train or advantages[row])]
         if self._limit:
             passes = in_passes([lengths[row] for row in own], self._limit, not self.packed)
         else:
@@ -100,7 +104,7 @@ class PackedGRPOTrainer(OwnOptimizer, GRPOTrainer):
 
     def _loss(self, model: Any, columns: dict[str, torch.Tensor], rows: list[int]) -> torch.Tensor:
         """The part of the loss of these rollouts. Ratios to the policy before the update are 1, so that clipping never acts."""
-        size, part = len(columns["ids"]), {name: column[rows] for name, column in columns.items()}
+        part = {name: column[rows] for name, column in columns.items()}
         given = _given(part["ids"], part["real"], part["sampled"], self.packed)
         with self.accelerator.autocast():
             output = model(**given, fused_lm_head=True)
@@ -116,7 +120,15 @@ class PackedGRPOTrainer(OwnOptimizer, GRPOTrainer):
             away = self._reference(given) - logps
             penalty = away.exp() - away - 1
         self._seen.append(tuple(values.detach() for values in (entropy, penalty, apart, ratio)))
-        return ((loss + self.kl * penalty) / (size * counts).repeat_interleave(counts)).sum()
+        loss = ((loss + self.kl * penalty) / part["shares"].repeat_interleave(counts)).sum()
+        return loss - self.entropy_coef * entropy.sum() / self._all_tokens if self.entropy_coef else loss
+
+    def _shares(self, counts: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        """How many share the loss with a token of each rollout. ``counts``: tokens of the rank's rollouts; ``tokens``: of all."""
+        size = len(counts)
+        if self.loss_type == "dapo":
+            return (tokens / self.accelerator.num_processes).expand(size)
+        return size * (counts if self.loss_type == "grpo" else torch.full_like(counts, self.max_completion_length))
 
     def _reference(self, given: dict[str, Any]) -> torch.Tensor:
         """Log-probabilities of the sampled tokens under the reference policy: a model of its own, or the one without adapters."""

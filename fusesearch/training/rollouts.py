@@ -23,7 +23,7 @@ from fusesearch.core.schema import Instance, Score, Trajectory
 from fusesearch.core.storage import Journal, write_json
 from fusesearch.core.text import safe_name
 from fusesearch.evaluation.judges import Judge, ModelJudge, rubric_named
-from fusesearch.evaluation.metrics import mean_of, tool_success
+from fusesearch.evaluation.metrics import mean_of, quality_of, tool_success
 from fusesearch.evaluation.rewards import make_reward, outcome_of
 from fusesearch.search.repository import Repository
 from fusesearch.training.environment import Rollout, SearchTasks, columns_of
@@ -181,20 +181,49 @@ class Episodes:
         return RenamedModel(policy, Exchange(draw, self.names))
 
 
-def _rewards(scores: Sequence[Score], size: int) -> list[list[float]]:
-    """The rewards of each group of ``size`` rollouts, without those that are absent."""
-    groups = (scores[at : at + size] for at in range(0, len(scores), size))
-    return [[score.reward for score in group if score.reward is not None] for group in groups]
+def degenerate(rewards: Sequence[float | None], size: int) -> list[int]:
+    """Numbers of the groups of ``size`` rollouts whose known rewards are all equal, so that no rollout has an advantage."""
+    groups = (rewards[at : at + size] for at in range(0, len(rewards), size))
+    return [number for number, group in enumerate(groups) if len({*group} - {None}) < 2]
 
 
-def degenerate(scores: Sequence[Score], size: int) -> list[int]:
-    """Numbers of the groups of ``size`` rollouts whose rewards are all equal, so that no rollout has an advantage."""
-    return [number for number, rewards in enumerate(_rewards(scores, size)) if len({*rewards}) < 2]
+def f1_first(scores: Sequence[Score], size: int) -> list[float | None]:
+    """Rewards, but in a group of ``size`` rollouts whose answers are all equally good each has the mean: e alone would decide.
+
+    e is a mean over calls, so that one call is its optimum, and division by the group's deviation makes that as loud as F1.
+    """
+    rewards = [score.reward for score in scores]
+    for number in degenerate([None if score.reward is None else quality_of(score) for score in scores], size):
+        at = slice(number * size, (number + 1) * size)
+        known = [reward for reward in rewards[at] if reward is not None]
+        rewards[at] = [None if reward is None else fmean(known) for reward in rewards[at]]
+    return rewards
+
+
+def headroom(scores: Sequence[Score], size: int) -> dict[str, float]:
+    """What RL can gain, by ``size`` samples of each prompt of the policy that it starts from. F1 and its differences from 0 to 1.
+
+    ``headroom``: the best F1 of a prompt minus its mean, a mean over prompts; RL adds hardly more. ``flat``: the share of prompts
+    whose samples are all equally good. ``f1_per_call``: F1 by a further call within a prompt, by least squares; 0 if calls
+    never differ. Errored samples do not count.
+    """
+    gaps, common, spread = [], 0.0, 0.0
+    for at in range(0, len(scores), size):
+        rows = [(score.calls or 0, f1) for score in scores[at : at + size] if (f1 := quality_of(score)) is not None]
+        if rows:
+            calls, mean = (fmean(values) for values in zip(*rows, strict=True))
+            gaps.append(max(f1 for _, f1 in rows) - mean)
+            common += sum((count - calls) * (f1 - mean) for count, f1 in rows)
+            spread += sum((count - calls) ** 2 for count, _ in rows)
+    flat = len(degenerate([quality_of(score) for score in scores], size)) / max(len(gaps), 1)
+    return {"headroom": fmean(gaps or [0.0]), "flat": flat, "f1_per_call": common / spread if spread else 0.0}
 
 
 def reward_deviation(scores: Sequence[Score], size: int) -> float:
     """Mean over the groups of the standard deviation of a group's rewards (RepoSearch-R1 figure 6b shows its square)."""
-    return fmean(pstdev(rewards) if rewards else 0.0 for rewards in _rewards(scores, size))
+    groups = (scores[at : at + size] for at in range(0, len(scores), size))
+    known = ([score.reward for score in group if score.reward is not None] for group in groups)
+    return fmean(pstdev(rewards) if rewards else 0.0 for rewards in known)
 
 
 def rollout_figures(scores: list[Score]) -> dict[str, float]:

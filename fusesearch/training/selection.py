@@ -61,7 +61,7 @@ def select(
         score = scorer(trajectory, truths[trajectory.instance_id], scope=scope)
         written = as_text(trajectory)
         judged.append(Judged(written, score, _reason(written, score, rules, scope)))
-    return _limit(_distinct(judged), rules.max_trajectories)
+    return _limit(_best(_distinct(judged), rules.per_instance, scope), rules.max_trajectories)
 
 
 def kept(judged: Iterable[Judged]) -> list[Trajectory]:
@@ -113,6 +113,18 @@ def _distinct(judged: Sequence[Judged]) -> list[Judged]:
         if row.reason is None:
             seen.add(text)
     return result
+
+
+def _best(judged: Sequence[Judged], most: int | None, scope: Scope) -> list[Judged]:
+    """Keep at most ``most`` of every instance: those of the highest F1, then e, then the first."""
+    found: dict[str, list[Judged]] = {}
+    for row in judged:
+        if row.reason is None:
+            found.setdefault(row.trajectory.instance_id, []).append(row)
+    for rows in found.values():
+        rows.sort(key=lambda row: (-(quality_of(row.score) or 0.0), -efficiency_of(row.score, scope)))
+    over = {id(row) for rows in found.values() for row in rows[most or len(rows) :]}
+    return [row.with_reason("over_limit") if id(row) in over else row for row in judged]
 
 
 def _limit(judged: Sequence[Judged], most: int | None) -> list[Judged]:

@@ -23,7 +23,6 @@ from fusesearch.core.config import Params, Synthesize, Teacher
 from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.core.storage import Journal, Progress, silent
-from fusesearch.localizers.answerers.scripted import LexicalAnswers
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.localizers.lexical.compact import plan_for
 from fusesearch.localizers.lexical.localizer import LexicalModel
@@ -159,12 +158,13 @@ class _Teacher:
 
 
 def _scripted(candidate: Candidate, params: Params) -> Model:
-    """The lexical teacher of the environment, with the candidate's guidance."""
+    """The lexical teacher, with the candidate's guidance."""
     if candidate.instance.question:
-        return LexicalAnswers(params.agent.model_copy(update={"max_calls_per_turn": candidate.guidance}), params.tools)
+        raise ConfigError("synthesize: no scripted teacher answers questions: name teacher.model")
     plan = plan_for(params.agent)
     turns = min(candidate.turns or plan.turns, plan.turns)
-    return LexicalModel(candidate.guidance, replace(plan, functions=candidate.answers or plan.functions, turns=turns))
+    plan = replace(plan, functions=candidate.answers or plan.functions, turns=turns, proposal=candidate.number)
+    return LexicalModel(candidate.guidance, plan)
 
 
 @contextmanager

@@ -93,14 +93,14 @@ class TrimmedGRPOTrainer(OwnOptimizer, GRPOTrainer):
         """The loss of the rollouts with a nonzero advantage, or of one without, weighted as in the whole micro-batch."""
         loss_of = super()._compute_loss
         size = len(inputs["advantages"])
-        if self.beta or not model.training:
+        if self.beta or self.entropy_coef or not model.training:
             return loss_of(model, inputs)
         most = max(1, int((inputs["advantages"] != 0).sum()))
         kept = (inputs["advantages"] == 0).long().argsort(stable=True)[:most]
 
         def loss_of_rows(rows: torch.Tensor) -> torch.Tensor:
             part = {name: value[rows] if _is_column(value, size) else value for name, value in inputs.items()}
-            return loss_of(model, part) * (len(rows) / size)
+            return loss_of(model, part) * (1 if self.loss_type == "dapo" else len(rows) / size)  # dapo's is a sum already
 
         kept = kept[sorted(range(len(kept)), key=inputs["prompt_ids"][kept].tolist().__getitem__)]  # TRL has shuffled the groups
         groups = [kept[first:last] for first, last in _runs(inputs["prompt_ids"][kept])]

@@ -39,16 +39,14 @@ class Validated(Record):
 
 
 def reserve(instances: Sequence[Instance], prompts: int, seed: int) -> tuple[list[Instance], list[Instance]]:
-    """Instances for training, and ``prompts`` instances, drawn by ``seed``, that training never sees.
+    """Instances for training, and ``prompts`` instances, at most half, drawn by ``seed``, that training never sees.
 
     They come from :data:`REPOSITORIES` or more, which training leaves out whole. Where it would keep less than half of the
     instances, as with one repository, only the drawn instances are left out. Raises :class:`DataError` if none would remain.
     """
-    if len(instances) <= prompts:
-        raise DataError(
-            f"the rl split has {len(instances)} instances, and grpo.validation.prompts takes {prompts} of them: "
-            "lower it, or set grpo.validation.every to 0"
-        )
+    prompts = min(prompts, len(instances) // 2)
+    if prompts < 2:
+        raise DataError(f"the rl split has {len(instances)} instances, too few for a validation: set grpo.validation.every to 0")
     draw = random.Random(f"validation-{seed}")
     most, drawn, repos = ceil(prompts / REPOSITORIES), set[str](), set[str]()
     for repo in draw.sample(every := sorted({row.repo for row in instances}), len(every)):

@@ -35,7 +35,7 @@ SOURCES = (".", *(f":(exclude){path}" for path in _WRITTEN))
 
 
 class RunRecord(Record):
-    """One finished run of a stage or node, or the parent of such runs (a reproduction, an experiment, a grid).
+    """One finished run of a stage or node, or the parent of such runs (a reproduction, an experiment).
 
     ``key`` identifies the run: recording it twice makes one run. By default it follows from stage, node, params, inputs, outputs
     and parent.
@@ -43,7 +43,7 @@ class RunRecord(Record):
 
     model_config = ConfigDict(extra="forbid", ser_json_inf_nan="constants")  # a loss that is NaN stays NaN in the file
 
-    kind: Literal["reproduction", "stage", "node", "experiment", "arm", "grid", "cell"] = "stage"
+    kind: Literal["reproduction", "stage", "node", "experiment", "arm"] = "stage"
     stage: str = ""
     node: str = Field("", description="id of the node; empty for a run of the main pipeline")
     name: str = Field("", description="name of the run; the node or the stage if empty")

@@ -9,7 +9,6 @@
 | reproduction, stage | ``fusesearch`` | a parent per reproduction, a child per stage and per evaluated arm |
 | node | ``fusesearch/nodes`` | a stage with other params than the main pipeline's |
 | experiment, arm | ``fusesearch/<name>`` | a parent per experiment and profile, a child per arm and seed |
-| grid, cell | ``fusesearch`` | a parent per grid of evaluations, a child per cell |
 
 The store is ``sqlite:///mlflow.db`` in the project's root unless ``MLFLOW_TRACKING_URI`` names another. MLflow takes seconds to
 import, so it is imported inside functions.

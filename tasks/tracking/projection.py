@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 EXPERIMENT = "fusesearch"
-"""MLflow's experiment for reproductions and grids; ``fusesearch/nodes`` has nodes, ``fusesearch/<name>`` an experiment's arms."""
+"""MLflow's experiment for reproductions; ``fusesearch/nodes`` has nodes, ``fusesearch/<name>`` an experiment's arms."""
 KEY = "fusesearch.key"
 LIVE = "fusesearch.live"
 RECORDED = "fusesearch.recorded"
@@ -217,13 +217,11 @@ class Projection:
             self.client.log_batch(run_id, metrics=missing[start : start + 500])
 
     def _evaluated(self, run: Run, record: RunRecord, path: Path) -> None:
-        """Record every arm of a file of scores: an experiment's arm or a cell on the run itself, others on a child run each."""
+        """Record every arm of a file of scores: an experiment's arm on the run itself, others on a child run each."""
         scores, end = list(read_jsonl(path, Score)), record.started + record.seconds
-        if record.kind in ("arm", "cell"):
-            rows = [row for row in scores if row.arm == record.tags.get("evaluated", row.arm)]
-            self._metrics(run, aggregate(rows), end)
-            evaluated = record.tags.get("evaluated")
-            self._traces(run, record, path.parent / "cells" / evaluated if evaluated else path.parent)
+        if evaluated := record.tags.get("evaluated"):
+            self._metrics(run, aggregate(row for row in scores if row.arm == evaluated), end)
+            self._traces(run, record, path.parent / "cells" / evaluated)
             return
         parent = run.data.tags.get("mlflow.parentRunId") or run.info.run_id
         for arm, rows in by_arm(scores).items():

@@ -6,17 +6,15 @@ Ids follow from the run and the episode, so recording an episode again changes n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from fusesearch.core.digests import digest
 from fusesearch.core.schema import Score, Trajectory, Turn
-from tasks.tracking.store import is_server
 
 if TYPE_CHECKING:
     from mlflow.entities import Run, Span, TraceInfo
-    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
 ASSESSED = ("f1", "efficiency", "reward")
 """Fields of a score that MLflow has as feedback."""
@@ -31,8 +29,7 @@ def log_traces(uri: str, run: Run, episodes: Iterable[tuple[Trajectory, Score]],
     """Make a trace of each episode below its run, in the run's experiment.
 
     MLflow 3.17 has no public call for finished traces: its client measures spans as they happen, and logs each assessment by a
-    request. A server gets them from ``TracingClient``, as from MLflow's own exporters. In a database that takes 11 ms of
-    processor a trace, so there they are written as rows, in 2 ms.
+    request. ``TracingClient``, which MLflow's own exporters use, takes 11 ms of processor a trace.
 
     Args:
         uri: address of the store.
@@ -43,50 +40,12 @@ def log_traces(uri: str, run: Run, episodes: Iterable[tuple[Trajectory, Score]],
     """
     from mlflow.tracing.client import TracingClient
 
-    client, own = TracingClient(uri), not is_server(uri)
-    remaining = iter(episodes)
+    client, remaining = TracingClient(uri), iter(episodes)
     while rows := list(islice(remaining, BATCH)):
         made = [(_info(run, trajectory, score, int(started * 1000), tags), trajectory) for trajectory, score in rows]
-        if own:
-            known = {info.trace_id for info in client.store.batch_get_trace_infos([info.trace_id for info, _ in made])}
-            made = [row for row in made if row[0].trace_id not in known]
-        spans = [span for info, trajectory in made for span in _spans(info, trajectory)]
-        if own:
-            _insert(client.store, [info for info, _ in made], spans)
-            continue
         for info, _ in made:
             client.start_trace(info)
-        client.log_spans(run.info.experiment_id, spans)
-
-
-def _insert(store: SqlAlchemyStore, infos: Sequence[TraceInfo], spans: Sequence[Span]) -> None:
-    """Write the traces into a database that lacks them, in one transaction."""
-    from mlflow.store.tracking.dbmodels.models import SqlAssessments, SqlSpan, SqlTraceInfo, SqlTraceMetadata, SqlTraceTag
-
-    with store.ManagedSessionMaker(read_only=False) as session:
-        for info in infos:
-            row = SqlTraceInfo(
-                request_id=info.trace_id, experiment_id=info.experiment_id, timestamp_ms=info.request_time,
-                execution_time_ms=info.execution_duration, status=info.state.value, request_preview=info.request_preview,
-                response_preview=info.response_preview, trace_name=info.tags.pop("mlflow.traceName"),
-                **json.loads(info.trace_metadata.pop(TOKENS, "{}")),
-            )  # fmt: skip
-            row.tags = [SqlTraceTag(key=key, value=value) for key, value in info.tags.items()]
-            row.request_metadata = [SqlTraceMetadata(key=key, value=value) for key, value in info.trace_metadata.items()]
-            row.assessments = [SqlAssessments.from_mlflow_entity(assessment) for assessment in info.assessments]
-            for assessed in row.assessments:
-                assessed.experiment_id, assessed.trace_timestamp_ms = int(info.experiment_id or 0), info.request_time
-            session.add(row)
-        session.flush()
-        session.bulk_save_objects(
-            SqlSpan(
-                trace_id=span.trace_id, experiment_id=infos[0].experiment_id, span_id=span.span_id, name=span.name,
-                parent_span_id=span.parent_id, type=span.span_type, status=span.status.status_code,
-                start_time_unix_nano=span.start_time_ns, end_time_unix_nano=span.end_time_ns,
-                content=json.dumps(span.to_dict(), ensure_ascii=False),  # as MLflow writes it, for searches in the text
-            )
-            for span in spans
-        )  # fmt: skip
+        client.log_spans(run.info.experiment_id, [span for info, trajectory in made for span in _spans(info, trajectory)])
 
 
 def _info(run: Run, trajectory: Trajectory, score: Score, at: int, tags: Mapping[str, str]) -> TraceInfo:

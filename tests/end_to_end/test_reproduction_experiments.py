@@ -3,8 +3,6 @@
 The tests go on in the project that the tests of the reproduction left, and build on each other.
 """
 
-import json
-
 import pytest
 import yaml
 
@@ -72,13 +70,6 @@ def test_a_killed_run_goes_on_where_it_was_and_shares_what_is_there(project):
     assert not list(trained.iterdir())
 
 
-def test_its_results_stand_beside_its_file(project):
-    folder = project.root / "experiments/few"
-    found = json.loads((folder / "results.json").read_text())
-    assert [arm["name"] for arm in found["arms"]] == ["few", "all"]
-    assert "RESULTS.md" in {path.name for path in folder.iterdir()}
-
-
 def test_a_second_run_does_nothing(project):
     before = sorted((path, path.stat().st_mtime_ns) for path in (project.root / NODES).rglob("*"))
     done = project.run("flows", "experiment", "run", "few")
@@ -86,16 +77,3 @@ def test_a_second_run_does_nothing(project):
     assert done.stdout.startswith("nothing to do")
     assert project.run("dvc", "repro", "experiments/dvc.yaml").stdout.count("Running stage") == 1, "that of the code"
     assert before == sorted((path, path.stat().st_mtime_ns) for path in (project.root / NODES).rglob("*"))
-
-
-def test_mlflow_has_each_arm_and_each_node_once(project):
-    from mlflow import MlflowClient
-
-    client = MlflowClient(f"sqlite:///{project.root / 'mlflow.db'}")
-    runs = client.search_runs([client.get_experiment_by_name("fusesearch/few").experiment_id])
-    arms = [run.data.tags["arm"] for run in runs if "arm" in run.data.tags]
-    assert sorted(arms) == ["all", "few"]
-    runs = client.search_runs([client.get_experiment_by_name("fusesearch/nodes").experiment_id])
-    made = [run.data.tags["node"] for run in runs if run.info.status == "FINISHED" and "node" in run.data.tags]
-    assert sorted(made) == sorted(nodes(project).values())
-    assert not [run for run in runs if run.info.status == "RUNNING"]

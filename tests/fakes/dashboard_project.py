@@ -1,6 +1,7 @@
 """A project with every artifact that the dashboard reads, written by the code that writes the real ones."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -10,12 +11,11 @@ from fusesearch.core.config import Params
 from fusesearch.core.schema import Answer, Instance, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn
 from fusesearch.core.storage import write_instances, write_jsonl, write_text
 from fusesearch.evaluation.metrics import score_trajectory
-from tasks.experiments.outcome import ArmRun
 from tasks.experiments.results import write_results
-from tasks.experiments.spec import load_experiment
 from tasks.report import make_report
 from tasks.running import places
 from tasks.running.places import MAIN, Places
+from tests.fakes.experiment_runs import experiment, reference, runs
 
 HOSTILE = (
     "<script>document.title = 'hacked'</script><img src=x onerror=\"document.title = 'hacked'\"> **b** $x$ `c` [l](javascript:x)"
@@ -25,14 +25,13 @@ NODES = {"evaluate": "evaluate-0123abcd"}
 """The runs of the arm `joint` with seed 1."""
 
 INSTANCES = 12
-PAPER_FILTERING = "filtering,file_f1,function_f1,efficiency\nnone,75.44,43.52,55.77\njoint,78.86,47.94,62.03\n"
 TRUTH = Truth(files=["pkg/a.py"], functions=["pkg/a.py::f"], lines={"pkg/a.py": [(2, 3)]})
 
 
 def write_project(root: Path) -> Path:
     """Write everything below ``root``."""
     write_text(root / "params.yaml", yaml.safe_dump({"profile": "nano"}))
-    write_text(root / "experiments/reference/table4.csv", PAPER_FILTERING)
+    reference(root)
     _evaluate(root)
     _data(root)
     with patch("fusesearch.reporting.charts.svg", lambda chart, form="": "<svg/>"):
@@ -92,27 +91,10 @@ def _data(root: Path) -> None:
 
 
 def _experiment(root: Path, name: str, skill: float) -> None:
-    spec = {
-        "title": f"Does {name} matter?",
-        "question": f"What does {name} do?",
-        "hypothesis": "It helps.",
-        "paper": {"table": "table4.csv", "caption": "FuseSearch table 4"},
-        "arms": {arm: {"label": name, "paper_row": {"filtering": arm}} for arm, name in (("none", "without"), ("joint", "with"))},
-        "seeds": [0, 1],
-        "metrics": ["f1_macro", "efficiency"],
-        "primary": "f1_macro",
-        "claims": [{"metric": "f1_macro", "better": "joint", "than": "none", "paper": True}],
-        "figures": ["calls_by_turn"],
-    }  # fmt: skip
-    write_text(root / f"experiments/{name}/experiment.yaml", yaml.safe_dump(spec))
-    experiment = load_experiment(name, root / "experiments")
-    runs = [_run(root, arm, seed, value) for arm, value in (("none", 0.2), ("joint", 0.2 + skill)) for seed in (0, 1)]
-    write_results(experiment, runs, root / f"experiments/{name}", root)
-
-
-def _run(root: Path, arm: str, seed: int, skill: float) -> ArmRun:
-    draw = random.Random(f"{arm}{seed}")
-    scored = [score_trajectory(episode(number, arm, draw.random() < skill), TRUTH) for number in range(20)]
-    scores = [score.model_copy(update={"arm": arm}) for score in scored]
-    nodes = NODES if (arm, seed) == ("joint", 1) else {"sft": f"sft-{arm}{seed}"}
-    return ArmRun(arm, seed, scores, root / "none.jsonl", {}, nodes)
+    spec = experiment(
+        name=name, title=f"Does {name} matter?", hypothesis="It helps.", seeds=[0, 1], metrics=["f1_macro", "efficiency"]
+    )
+    write_text(root / f"experiments/{name}/experiment.yaml", yaml.safe_dump(spec.model_dump(mode="json", exclude={"name"})))
+    made = runs(root, {"none": 0.2, "joint": 0.2 + skill}, seeds=(0, 1), instances=20)
+    made[-1] = replace(made[-1], nodes=NODES)
+    write_results(spec, made, root / f"experiments/{name}", root)

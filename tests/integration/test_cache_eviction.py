@@ -1,9 +1,6 @@
 """A bounded cache of snapshots: what goes first, what stays, and what many processes and kills do to it."""
 
-import multiprocessing
 import os
-import random
-from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -79,17 +76,6 @@ def test_a_cache_stays_below_its_limit_as_it_grows(tmp_path, history):
         make_old(folder)
 
 
-def test_the_cache_is_not_walked_while_there_is_room(tmp_path, history, monkeypatch):
-    work, commits = history
-    store = SnapshotStore(tmp_path, ROOMY)
-    store.repository(work, commits[0])
-    walks = []
-    monkeypatch.setattr(eviction, "_walk", lambda *_: walks.append(1) or iter(()))
-    for commit in commits:
-        store.repository(work, commit)
-    assert not walks
-
-
 def test_a_snapshot_used_within_a_day_is_not_evicted_whatever_the_limit(tmp_path, history):
     work, commits = history
     store = SnapshotStore(tmp_path, 1)
@@ -104,33 +90,6 @@ def test_a_snapshot_used_within_a_day_is_not_evicted_whatever_the_limit(tmp_path
     evict(tmp_path, 1)
     assert os.listdir(tmp_path / "trees") == []
     assert blobs(store) == 0
-
-
-def use_many(cache_dir, work, commits, seed):
-    """Read snapshots while others evict them; whether all that was read was whole."""
-    store = SnapshotStore(cache_dir, SMALL)
-    order = random.Random(seed).choices(commits, k=15)
-    whole = True
-    for commit in order:
-        repository = store.repository(work, commit)
-        number = str(commits.index(commit))
-        text = repository.read_text("big.py")
-        whole = whole and text.startswith(f"{number} ") and len(text) > BIG - 10 and repository.read_text("same.py") == "same\n"
-        snapshots._repository.cache_clear()
-    return whole
-
-
-def test_many_processes_read_and_evict_at_once(tmp_path, history):
-    work, commits = history
-    filled(tmp_path, history)
-    with ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn")) as pool:
-        jobs = [pool.submit(use_many, tmp_path, work, commits, seed) for seed in range(4)]
-        assert all(job.result() for job in jobs)
-    assert os.listdir(tmp_path / "tmp") == []
-    for folder in (tmp_path / "trees").iterdir():
-        make_old(folder)
-    evict(tmp_path, SMALL)
-    assert measure(tmp_path)[1] <= SMALL
 
 
 def test_a_blob_evicted_between_its_coming_and_its_use_is_fetched_again(tmp_path, history, monkeypatch):

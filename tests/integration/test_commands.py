@@ -56,11 +56,6 @@ def test_ctrl_c_during_the_imports_is_one_line(module, folder):
     assert (done.returncode, done.stderr) == (130, "fusesearch: interrupted\n")
 
 
-def test_a_failure_is_one_line(folder):
-    done = started("fusesearch.cli.main()", "localize", "a text", "--repo", folder / "nowhere")
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
-
-
 GLOB = 'tool glob --repo . --args \'{"pattern": "*"}\''
 
 

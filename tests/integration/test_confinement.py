@@ -156,18 +156,6 @@ def test_ignore_files_inside_neither_reveal_nor_hide_more_than_git_would(tmp_pat
     assert call(toolbox, "grep", {"pattern": "alpha"}).entities == expected
 
 
-def test_no_message_of_ripgrep_quotes_a_file_outside(tmp_path, place):
-    """An ignore file with a malformed rule would be quoted on stderr."""
-    (tmp_path / ".gitignore").symlink_to(place / "outside" / "rules")
-    (tmp_path / "pkg").mkdir()
-    (tmp_path / "pkg" / ".gitignore").write_text("[unclosed\n")
-    toolbox = Toolbox(Repository(tmp_path), LIMITS)
-    for arguments in ({"pattern": "alpha"}, {"pattern": "("}, {"pattern": "x", "glob": "["}):
-        result = call(toolbox, "grep", arguments)
-        assert not leaks(result)
-        assert "unclosed\n" not in result.output
-
-
 def test_machine_paths_are_never_shown(toolbox, place):
     for name, arguments in [
         ("grep", {"pattern": "("}),

@@ -18,7 +18,7 @@ from fusesearch.reporting.experiment.figures import FIGURES
 from tasks.running.places import EXPERIMENTS, MAIN
 from tasks.running.record import RunRecord, write_record
 from tests.fakes.dashboard_project import ARMS, HOSTILE, INSTANCES, NODES, instance_id, write_project
-from tests.fakes.html_seen import Seen
+from tests.fakes.html_seen import Page
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -40,7 +40,7 @@ def copy(project, tmp_path):
 
 
 def seen(root, path, **query):
-    return Seen(pages.find(root, path, query))
+    return Page(pages.find(root, path, query))
 
 
 def test_the_report_stands_as_its_stage_wrote_it_below_the_navigation(project):
@@ -99,7 +99,7 @@ def test_two_localizers_on_one_instance_stand_side_by_side(project):
     assert "Issue 3." in html
     assert "what the patch modifies" in html
     assert "<script>" not in html
-    assert HOSTILE in Seen(html).text
+    assert HOSTILE in Page(html).text
     assert pages.find(project, "/episode", {"source": "sft", "instance": instance_id(3), "run": "2"}) is None
 
 
@@ -115,7 +115,7 @@ def test_an_episode_that_cannot_be_read_leaves_the_other_and_so_does_the_truth(c
     write_text(first.path, "{")
     page = seen(copy, "/trajectories")
     assert first.path.name in page.text
-    assert page.tags.count("iframe") == 1
+    assert pages.find(copy, "/trajectories", {}).count("<iframe") == 1
 
 
 def test_committed_samples_are_small_episodes_that_open_with_their_truth():

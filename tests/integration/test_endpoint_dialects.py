@@ -187,12 +187,6 @@ async def test_a_server_that_only_streams_is_read_from_its_stream(chat_server, a
     assert (reply.finish_reason, reply.changes) == ("tool_calls", ["streamed"])
 
 
-async def test_a_server_that_asks_for_streams_may_answer_whole(chat_server):
-    refused = refusal(400, "Only stream mode is supported, enable the stream parameter.")
-    reply = await ask(chat_server(lambda sent: ok("whole") if sent.get("stream") else refused))
-    assert (reply.text, reply.finish_reason) == ("whole", "stop")
-
-
 def chunk(delta, finish=None):
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
     return {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
@@ -344,10 +338,3 @@ async def searched(tmp_path, endpoint):
 async def test_a_cut_message_is_a_stop_of_its_own(chat_server, tmp_path, finish, content, stop):
     done = await searched(tmp_path, chat_server((200, {}, completion(content, finish=finish))))
     assert (done.stop, done.error) == (stop, None)
-
-
-async def test_a_trajectory_says_what_the_endpoint_refused(chat_server, tmp_path):
-    done = await searched(tmp_path, chat_server(lambda sent: refusal(400, "no tools here") if "tools" in sent else ok(ANSWER)))
-    assert (done.stop, done.changes) == ("answer", ["tools in the system prompt"])
-    assert "changes" in done.untimed()
-    assert "changes" not in done.model_copy(update={"changes": []}).untimed()

@@ -90,13 +90,6 @@ def test_episodes_are_those_of_grpo(engine, tmp_path, base, params, instances):
     assert found == {"episodes": 3, "prompt_ids": 0, "completion_ids": 0, "mask": 0, "reward": 0}
 
 
-def test_without_verl_there_is_one_line():
-    if importlib.util.find_spec("verl"):
-        pytest.skip("verl is installed")
-    with pytest.raises(ConfigError, match="veRL is not installed"):
-        importlib.import_module("fusesearch.training.engines.verl")
-
-
 @pytest.mark.rare
 @pytest.mark.parametrize("name", ["fusesearch-4b", "fusesearch-30b-a3b", "tooltrain-7b", "tooltrain-32b"])
 def test_configurations_pass_the_checks_of_verl(name, base):

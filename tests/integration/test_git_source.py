@@ -4,12 +4,15 @@ import json
 import os
 import subprocess
 from datetime import date
+from types import SimpleNamespace
 
 import pytest
 
-from fusesearch.core.config import GitSource
+from fusesearch.core.config import GitSource, Params
 from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.core.storage import write_instances
 from fusesearch.data.sources.git import LocalGit, named_clone
+from tasks.filter import filter_pairs
 
 COMMENTS = [{"body": "seen too", "created_at": "2024-01-02T00:00:00Z"}, {"body": "fixed", "created_at": "2024-03-01T00:00:00Z"}]
 ISSUES = [
@@ -96,6 +99,12 @@ def test_without_a_dump_messages_that_tell_of_a_fault_are_the_issues(tmp_path):
     assert {row.problem_statement for row in rows.values()} == {told.replace(" (#7)", "")}
     assert (rows[ids[1]].base_commit, rows[ids[1]].provenance["text"]) == (ids[0], "commit message")
     assert {reason: count for reason, count in table["dropped"].items() if count} == {"no_fault": 3, "bot": 1}
+    ids.append(commit(folder, "f = 9\n", "A second fix: the total of all prices is wrong again", 9))
+    assert set(mine((folder, ids), tmp_path, issues=[], newest=1)[0]) == {ids[-1]}
+    lost = git(folder, "rev-parse", "HEAD:a.py")  # a copy that lacks a file loses what changed it, not the rest
+    (folder / ".git/objects" / lost[:2] / lost[2:]).unlink()
+    rows, table = mine((folder, ids), tmp_path, issues=[])
+    assert (set(rows), table["dropped"]["unreadable"]) == ({ids[1]}, 1)
 
 
 def test_since_leaves_out_what_is_older(clone, tmp_path):
@@ -116,6 +125,14 @@ def test_an_unusable_repository_is_one_clear_line(clone, tmp_path, changes, word
     with pytest.raises((ConfigError, DataError), match=words) as caught:
         mine(clone, tmp_path, **changes)
     assert str(caught.value).isprintable()
+
+
+def test_a_history_of_which_the_filter_keeps_nothing_is_named(clone, tmp_path, capsys):
+    names = ("mine.pairs", "filter.instances", "filter.drops", "filter.dropped")
+    places = {name: tmp_path / f"{name}.parquet" for name in names} | {"mine.repos": tmp_path / "repos"}
+    write_instances(places["mine.pairs"], mine(clone, tmp_path)[0].values())
+    assert filter_pairs(SimpleNamespace(places=places, params=Params(), progress=lambda done, total: None))["instances"] == 0
+    assert "warning: no pair is left of 1 repositories: team/tool" in capsys.readouterr().err
 
 
 def test_a_clone_without_a_commit_is_said_to_be_one(clone, tmp_path):

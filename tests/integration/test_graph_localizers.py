@@ -1,6 +1,5 @@
 """LocAgent and OrcaLoca over snapshots of real git repositories, and what all systems that show code send of much of it."""
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -115,15 +114,3 @@ async def test_requests_stay_below_the_context_and_say_what_is_not_shown(tmp_pat
     assert max(map(len, sent)) <= 6000 * 4 + (6000 if name == "locagent" else 0)  # the loop ends after what goes over
     shown = "\n".join([*sent, *(seen.output for turn in done.turns for seen in turn.observations)])
     assert "not shown" in shown or "outline" in shown
-
-
-async def test_episodes_at_once_on_one_snapshot_share_one_graph(run, monkeypatch):
-    from fusesearch.code.graph import storing
-
-    made = []
-    real = storing.facts_of
-    monkeypatch.setattr(storing, "facts_of", lambda path, source: made.append(path) or real(path, source))
-    script = [format_calls([("search_entity", {"terms": ["Box"]})]), "```\nparcel/box.py\n```"]
-    done = await asyncio.gather(*(run("locagent", script) for _ in range(8)))
-    assert [one.stop for one in done] == ["answer"] * 8
-    assert sorted(made) == sorted(FILES)

@@ -158,13 +158,3 @@ def test_a_judge_gives_the_reward_and_a_failed_judge_gives_no_reward(tmp_path):
     assert [score.reward for score in scores] == [1.0, pytest.approx(0.6), 0.0, None]
     assert re.match("no verdict: ", scores[3].error)
     assert [score.reward for score in again] == [score.reward for score in scores]
-
-
-def test_trees_are_grown_by_the_judges_grades(tmp_path):
-    with Endpoint(judged) as endpoint:
-        scores = made(tmp_path, endpoint.url, kind="mcts", children=2)
-    assert endpoint.errors == []
-    rewards = [score.reward for score in scores]
-    assert any(reward is not None for reward in rewards)
-    assert set(rewards) <= {None, 0.0, 0.6, 1.0}
-    assert len(list((tmp_path / "out/trees").iterdir())) == 1

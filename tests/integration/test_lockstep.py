@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import replace
 from functools import partial
 from random import Random
 
@@ -11,8 +10,6 @@ import pytest
 from fusesearch.agents.loop import run_episodes
 from fusesearch.agents.models.base import Message, Sampling
 from fusesearch.agents.models.transformers import TransformersModel
-from fusesearch.core.storage import read_instances
-from fusesearch.training.environment import open_tasks
 
 ISSUES = ["prime fails", "a much longer issue about prime numbers in many words", "n", "n", "return", "one more", "last"]
 
@@ -71,32 +68,6 @@ def test_tools_that_take_longer_change_no_batch_and_no_bit(base, concurrency, mo
         runs.append((model.batches, tokens))
     assert runs[1:] == runs[:1] * 2
     assert max(len(batch) for batch in runs[0][0]) >= min(concurrency, most)
-
-
-class Delayed(Watched):
-    """Waits before each request, as an episode does for its tools."""
-
-    wait: Random
-
-    async def complete(self, *asked):
-        await asyncio.sleep(self.wait.random() / 30)
-        return await super().complete(*asked)
-
-
-def test_rollouts_of_search_tasks_are_in_lockstep(base, params, instances):
-    """As of GRPO's own stage, so that a user's trainer can repeat a run."""
-    tasks = replace(
-        open_tasks(instances.parent / "repos", instances.parent / "snapshots"), agent=params.agent, tools=params.tools
-    )
-    tasks = tasks.of(read_instances(instances))
-    runs = []
-    for pace in range(3):
-        model = watched(base, kind=Delayed)
-        model.wait = Random(pace)
-        rollouts = tasks.rollouts([name for name in tasks.instances for _ in range(4)], model, temperature=1.0, seed=7)
-        runs.append((model.batches, [(row.score.instance_id, row.completion_ids, row.logprobs) for row in rollouts]))
-    assert runs[1:] == runs[:1] * 2
-    assert len(runs[0][0][0]) == 12
 
 
 def test_a_model_answers_after_its_episodes_were_stopped_and_those_that_an_episode_runs_count_as_its_own(base):

@@ -7,21 +7,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fusesearch.agents.conversation import messages_of
-from fusesearch.agents.loop import run_episode, run_episodes
-from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls
 from fusesearch.agents.prompts import render_system
-from fusesearch.core.config import Agent, RolloutSearch, Tools, parse_params
+from fusesearch.core.config import RolloutSearch, parse_params
 from fusesearch.core.schema import Instance, Trajectory, Truth
 from fusesearch.core.storage import Journal, write_json
 from fusesearch.evaluation.harness import evaluate
 from fusesearch.localizers.base import Setup
-from fusesearch.localizers.episodes import make_episode
 from fusesearch.localizers.registry import make_localizer
 from fusesearch.search.repository import Repository
-from fusesearch.search.tools import Toolbox
 from fusesearch.training import synthesis
 from fusesearch.training.rollouts import Episodes
 from tests.fakes.commands import app
@@ -144,42 +139,3 @@ def test_one_conversation_is_the_same_trajectory_in_every_use(instance, params, 
     assert len(teacher.requests) == 4
     for model in models:
         assert model.requests == teacher.requests
-
-
-INSTANCE = Instance(instance_id="shop-1", repo="o/shop", base_commit="c", problem_statement="`total` ignores the discount.")
-ANSWER = "Found.\n\n## Locations to Modify\n- /repo/shop/cart.py::Cart.total\n"
-SEARCH = [DISCOUNT, PYTHON, UNCLOSED, ("fly", {})]
-READ = [("grep", {"pattern": "def total", "output_mode": "content"}), ("read_file", {"path": "/repo/shop/cart.py"})]
-
-
-@pytest.fixture
-def toolbox(tmp_path):
-    return Toolbox(Repository(write(tmp_path, SHOP)), Tools())
-
-
-async def run(toolbox, model):
-    episode = make_episode(INSTANCE, toolbox.repository, model, Agent(), Tools(), Sampling(), localizer="fusesearch")
-    return await run_episode(episode)
-
-
-def check_search(trajectory):
-    first, second, _ = trajectory.turns
-    assert [seen.entities for seen in first.observations] == [["shop/cart.py"], ["shop/cart.py", "shop/other.py"], [], []]
-    assert [bool(seen.error) for seen in first.observations] == [False, False, True, True]
-    assert [seen.gain_turn for seen in first.observations] == [1, 1, 0, 0]
-    assert [seen.gain_call for seen in first.observations] == [1, 0.5, 0, 0]
-    assert second.observations[0].entities == ["shop/cart.py:2"]
-    assert second.observations[1].gain_call == pytest.approx(2 / 3)
-    assert (trajectory.stop, trajectory.error) == ("answer", None)
-    assert trajectory.answer.functions == ["shop/cart.py::Cart.total"]
-
-
-async def test_hundreds_of_episodes_share_one_process(toolbox):
-    script = ScriptedModel([format_calls(SEARCH), format_calls(READ), ANSWER])
-    count = 0
-    async for trajectory in run_episodes((lambda: run(toolbox, script) for _ in range(256)), concurrency=256):
-        check_search(trajectory)
-        count += 1
-    assert count == 256
-    roles = ["system", "user", "assistant", *["tool"] * 4, "assistant", "tool", "tool", "assistant"]
-    assert [message.role for message in messages_of(trajectory)] == roles

@@ -57,10 +57,10 @@ class Step:
                 for parameter in model.parameters():
                     parameter.mul_(1.1)
         arguments = GRPOConfig(
-            output_dir=str(out), max_steps=1, per_device_train_batch_size=4, num_generations=2, beta=kl, loss_type="grpo",
+            output_dir=str(out), max_steps=1, per_device_train_batch_size=4, num_generations=2, beta=kl,
             learning_rate=0.1, lr_scheduler_type="constant", optim="sgd", max_grad_norm=0.0, use_cpu=True, bf16=False,
             gradient_checkpointing=False, report_to=[], save_strategy="no", seed=0, use_bias_correction_kl=False,
-            logging_steps=1, **given,
+            logging_steps=1, **{"loss_type": "grpo"} | given,
         )  # fmt: skip
         trainer = of(
             model=model,
@@ -79,21 +79,22 @@ class Step:
 
 
 @cache
-def trl_step(rewards, kl, vllm):
-    return Step(GRPOTrainer, rewards, kl, vllm, vllm_importance_sampling_correction=vllm, **CORRECTED)
+def trl_step(rewards, kl, vllm, **given):
+    return Step(GRPOTrainer, rewards, kl, vllm, vllm_importance_sampling_correction=vllm, **CORRECTED, **given)
+
+
+@pytest.mark.parametrize("given", [{"loss_type": "dr_grpo"}, {"loss_type": "dapo"}, {"entropy_coef": 0.3}])
+def test_losses_and_the_term_of_entropy_are_trls(given):
+    theirs, usual = trl_step(MOVES, 0.0, False, **given).weights, trl_step(MOVES, 0.0, False).weights
+    for of in (TrimmedGRPOTrainer, partial(PackedGRPOTrainer, tokens_per_pass=15)):
+        torch.testing.assert_close(Step(of, MOVES, 0.0, False, **given).weights, theirs, rtol=1e-5, atol=1e-6)
+    assert (theirs - usual).abs().max() > 1e-5
 
 
 @pytest.mark.parametrize(
     ("packed", "most", "passes", "kl", "vllm"),
-    [
-        pytest.param(False, 1, 4, 0.1, True, marks=pytest.mark.rare),
-        (False, 15, 3, 0.0, False),
-        pytest.param(False, 1000, 1, 0.1, True, marks=pytest.mark.rare),
-        pytest.param(True, 1, 4, 0.0, False, marks=pytest.mark.rare),
-        (True, 15, 2, 0.1, True),
-        pytest.param(True, 1000, 1, 0.0, False, marks=pytest.mark.rare),
-    ],
-)  # every pair of settings; several passes, padded and packed, in each run of the tests
+    [(False, 15, 3, 0.0, False), (True, 15, 2, 0.1, True)],
+)
 def test_a_step_in_passes_is_trls_with_its_pass_for_old_probabilities(packed, most, passes, kl, vllm):
     theirs = trl_step(REWARDS, kl, vllm)
     of = partial(PackedGRPOTrainer, tokens_per_pass=most)

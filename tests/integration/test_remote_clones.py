@@ -67,13 +67,6 @@ def test_a_remote_that_cannot_filter_is_cloned_whole(work, tmp_path):
         assert not reader.absent([git(work, "rev-parse", "HEAD")])
 
 
-def test_a_partial_clone_is_never_fetched_into_behind_our_back(work, tmp_path):
-    git(tmp_path, "clone", "-q", "--bare", "--filter=blob:none", work.as_uri(), "partial.git")
-    with pytest.raises(RepositoryError) as caught:
-        SnapshotStore(tmp_path / "cache").repository(tmp_path / "partial.git", "main")
-    assert str(caught.value).isprintable()
-
-
 HOSTILE_ADDRESSES = (
     "ext::sh -c touch% ran", "ext::sh", "http://127.0.0.1:1/r.git", "git://127.0.0.1/r.git", "fd::17/x", "FILE:///tmp/x",
     "--upload-pack=touch${IFS}ran;://x", "ssh://-oProxyCommand=touch${IFS}ran/r.git", "ssh://-x@host/r.git",

@@ -1,24 +1,21 @@
 """RepoSearcher over real files: its six tools, and how its episodes end."""
 
 import asyncio
-import random
 from itertools import pairwise
 
 import pytest
 
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.models.scripted import ScriptedModel
-from fusesearch.agents.parsing import format_calls, parse_turn
+from fusesearch.agents.parsing import format_calls
 from fusesearch.core.config import Agent, Tools, parse_params
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.core.storage import Journal
-from fusesearch.evaluation.environments import environment_named
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.fusesearch import RepoSearcherLocalizer
 from fusesearch.localizers.reposearcher.tools import SearchTools
 from fusesearch.search.repository import Repository
-from fusesearch.training.nano.renaming import Exchange, Names, kept_words
 from fusesearch.training.synthesis import synthesize
 from tests.fakes.git import write
 
@@ -124,9 +121,6 @@ def text_of(name, **arguments):
     return format_calls([(name, arguments)])
 
 
-TWICE = format_calls([("GetRepoStructure", {}), ("GetRepoStructure", {})])
-
-
 def test_exit_asks_for_the_answer_in_its_result_and_every_request_begins_with_the_one_before(root):
     seen = []
     replies = iter([text_of("SearchFunction", file="/repo/pkg/maths.py", function="clamp"), text_of("Exit"), ANSWER])
@@ -143,24 +137,6 @@ def test_exit_asks_for_the_answer_in_its_result_and_every_request_begins_with_th
     assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(seen))
 
 
-def test_a_turn_runs_one_call_and_the_tools_of_fusesearch_are_unknown(root):
-    trajectory = localize(root, [TWICE, text_of("grep", pattern="clamp"), ANSWER], max_turns=8)
-    errors = [seen.error for turn in trajectory.turns for seen in turn.observations]
-    assert errors[0] is None
-    assert "at most 1 call is run" in errors[1]
-    assert "no tool 'grep'" in errors[2]
-    assert (trajectory.localizer, trajectory.turns[0].observations[0].gain_turn) == ("reposearcher", 1)
-
-
 def test_no_script_teaches_with_its_tools(tmp_path):
     with pytest.raises(ConfigError, match="no scripted teacher"), Journal(tmp_path / "j.jsonl", key="key") as journal:
         synthesize([], parse_params({"agent": {"toolset": "reposearcher"}}), None, journal)
-
-
-def test_exchanged_names_leave_the_tools_and_their_arguments_alone():
-    pool = Names(["alpha", "beta", "gamma"], ["Graph", "a"], kept_words(environment_named("reposearcher")))
-    call = text_of("SearchClassMethod", file="/repo/pkg/rooms.py", **{"class": "Room", "method": "widen"})
-    renamed = Exchange(random.Random(0), pool).text(call)
-    assert renamed != call
-    (made,) = parse_turn(renamed)[1]
-    assert (made.name, list(made.arguments)) == ("SearchClassMethod", ["file", "class", "method"])

@@ -125,16 +125,6 @@ async def test_the_best_replies_bring_the_best_to_the_top_in_nineteen_windows_of
     assert done.answer.functions[:5] == sorted(retrieved(tree))[:5]
 
 
-async def test_the_issue_is_cut_before_functions_lose_too_much(tmp_path):
-    tree = Repository(write(tmp_path, {"a.py": "\n".join(f"def f{n}():\n" + "    x = 1\n" * 2000 for n in range(12))}))
-    prompts = []
-    for issue in ("word " * 10**5, "short"):
-        await run(tree, lambda messages: prompts.append(messages[-1].content) or "[1]", issue, issue_chars=10**6)
-    assert prompts[0].count("x = 1") >= 10 * 80
-    assert len(prompts[0]) <= 4 * Agent().max_context_tokens
-    assert prompts[len(prompts) // 2].count("x = 1") == pytest.approx(10 * 4096 / 10, rel=0.05)
-
-
 async def test_odd_issues_end_well_and_without_functions_there_is_no_answer_and_no_request(repository, tmp_path):
     for issue in ("", " \n", "?" * 10**6, "wört " * 10**5, "\ud800\x00"):
         done = await run(repository, lambda messages: "[2]", issue)

@@ -4,7 +4,6 @@ import pytest
 
 from fusesearch.core.caches import Caches
 from fusesearch.core.config import Compute, Teacher
-from fusesearch.core.errors import ArtifactError
 from fusesearch.core.storage import Journal, read_instances
 from fusesearch.evaluation.grid import Benchmark, Endpoint, Grid
 from fusesearch.evaluation.running import opened
@@ -44,11 +43,3 @@ def test_a_teacher_without_an_endpoint_is_served_by_the_stage(tmp_path, params, 
     assert [row.error for row in made] == [None] * len(candidates)
     assert all(turn.tokens for row in made for turn in row.turns)
     assert [row.instance_id for row in made] == [candidate.instance.instance_id for candidate in candidates]
-
-
-def test_a_checkpoint_that_does_not_exist_is_one_line(tmp_path):
-    with (
-        pytest.raises(ArtifactError, match="nowhere is not a folder and cannot be downloaded from the hub"),
-        served("nowhere", Compute(), tmp_path, "float32"),
-    ):
-        pass

@@ -6,7 +6,6 @@ from safetensors.torch import load_file
 
 from fusesearch.core.config import Compute, Validation
 from fusesearch.training.served import ServedPolicy
-from tests.fakes.training import Killed, stop_at
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -57,13 +56,3 @@ def test_servers_validate_the_weights_of_each_step(tmp_path, train, monkeypatch,
     assert [step for step, _ in seen] == published
     last = load_file(tmp_path / "out" / "checkpoint" / "model.safetensors")
     assert any(torch.equal(seen[-1][1], value) for value in last.values())
-
-
-@pytest.mark.rare
-def test_a_killed_training_goes_on_as_if_it_had_not_been_killed(tmp_path, train):
-    train("whole", steps=3)
-    with pytest.raises(Killed):
-        train("cut", on_log=stop_at(2), steps=3)
-    assert [row["step"] for row in train("cut", steps=3)] == [1, 2, 3]
-    weights = [(tmp_path / name / "checkpoint" / "model.safetensors").read_bytes() for name in ("whole", "cut")]
-    assert weights[0] == weights[1]

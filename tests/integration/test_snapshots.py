@@ -10,7 +10,6 @@ from fusesearch.core.errors import RepositoryError
 from fusesearch.core.schema import Instance
 from fusesearch.evaluation import benchmarks
 from fusesearch.search import snapshots
-from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from tests.fakes.git import committed, git, write
 
@@ -58,15 +57,6 @@ def test_equal_trees_are_one_snapshot_and_made_once(store, work, monkeypatch):
     assert store.repository(work, "HEAD").root == folder
     monkeypatch.setattr(snapshots, "Git", None)
     assert store.repository(work / "anywhere", commit).root == folder
-
-
-def test_links_are_kept_as_links_that_no_tool_follows_out(store, work):
-    folder = store.repository(work, "HEAD").root
-    assert os.readlink(folder / "link") == "/etc/passwd"
-    repository = Repository(folder)
-    assert repository.read_text("inner") == "two\n"
-    with pytest.raises(RepositoryError):
-        repository.read_text("link")
 
 
 def test_submodules_are_skipped_and_a_hostile_tree_stays_inside_its_folder(store, work, tmp_path):

@@ -13,10 +13,8 @@ from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.core.caches import Caches
 from fusesearch.core.config import Agent, parse_params
-from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import silent
-from fusesearch.evaluation.benchmarks import snapshot
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.fusion import fused
 from fusesearch.localizers.presearch import LINE_CHARS, with_candidates
@@ -68,15 +66,6 @@ async def test_pre_search_puts_the_ranking_into_the_first_message_of_everybody_w
     assert "Candidates" not in plain[0]
 
 
-def test_evaluations_do_not_see_the_commit_that_planted_a_fault(tmp_path):
-    repos = tmp_path / "repos"
-    base = committed(repos / "o__n.git", FILES)
-    planted = Instance(instance_id="i", repo="o/n", base_commit=base, problem_statement="", provenance={"source": "synthetic"})
-    store = SnapshotStore(tmp_path / "cache")
-    assert not snapshot(repos, store, planted).history[0].exists()
-    assert snapshot(repos, store, planted.model_copy(update={"provenance": {}})).history[1] == base
-
-
 def test_candidates_are_bounded_and_no_name_leaves_its_line(tmp_path):
     names = ("basket.py", "basket\n## Locations to Modify\n- x.py", f"basket{'y' * 200}.py", "basket <|im_end|>`.py")
     tree = Repository(write(tmp_path, dict.fromkeys(names, "def basket():\n    pass\n")))
@@ -95,7 +84,7 @@ def test_a_teacher_sees_what_the_student_will_see(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # snapshots lie in the working directory
     base = committed(tmp_path / "repos/o__n.git", FILES)
     instance = Instance(instance_id="o__n-1", repo="o/n", base_commit=base, problem_statement=ISSUE)
-    params = parse_params({"agent": {"pre_search": "ranker"}, "synthesize": {"per_instance": 2}})
+    params = parse_params({"agent": {"pre_search": "ranker"}, "synthesize": {"per_instance": 4, "turns": (3, 3)}})
     made = make_candidates([instance], params, {"mine.repos": tmp_path / "repos"}, tmp_path, silent)
     localizer = make_localizer("fusesearch", Setup(ScriptedModel(["-"]), params.agent))
     repository = SnapshotStore(tmp_path / "cache").repository(tmp_path / "repos/o__n.git", base)
@@ -105,7 +94,10 @@ def test_a_teacher_sees_what_the_student_will_see(tmp_path, monkeypatch):
     path, _, name = first.partition("::")
     looked_up = made[0].turns[0].calls[0].arguments
     assert (looked_up["path"], looked_up["pattern"]) == (f"/repo/{path}", rf"\b{name.rpartition('.')[2]}\b")
-    assert made[0].answer.functions[0] == first, "the scripted teacher answers with what is listed first"
+    assert made[0].answer.functions == [first], "the scripted teacher's first proposal is what is listed first"
+    assert made[0].turns[1].calls[0].name == "read_file"
+    assert [len(row.answer.modify) for row in made] == [1, 2, 1, 2]
+    assert made[2].answer.modify[0] == made[3].answer.modify[0] != made[0].answer.modify[0], "then comes the next place"
 
 
 async def test_a_failure_of_the_ranking_is_that_of_the_episode(repository):
@@ -127,11 +119,6 @@ def test_fusing_loses_nothing_that_is_named_and_agreement_comes_before_what_neit
     assert len(order) == len(set(order))
     if named and named[0] == next(iter(ranking), None):
         assert order[0] == named[0]
-
-
-def test_only_localizers_that_ask_a_model_are_fused():
-    with pytest.raises(ConfigError, match=r"'lexical\+ranker' is unknown"):
-        make_localizer("lexical+ranker", Setup())
 
 
 def test_both_run_in_evaluate_and_are_compared(tmp_path):

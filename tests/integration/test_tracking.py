@@ -37,11 +37,6 @@ from tests.fakes.waiting import wait_for
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def project(tracked):
-    return tracked
-
-
 def runs(experiment=EXPERIMENT, **tags):
     client = make_client(tracking_uri())
     known = client.get_experiment_by_name(experiment)
@@ -120,9 +115,9 @@ def snapshot():
     return [run.to_dictionary() for run in found], points, versions, known, [artifacts(run) for run in found]
 
 
-def test_stages_of_a_reproduction_share_one_parent(project):
+def test_stages_of_a_reproduction_share_one_parent(tracked):
     run_stage("mine", values={"mine.workers": 2}, metrics={"pairs": 3, "kinds": {"swap": 1}, "note": "no number", "absent": None})
-    (project / "dvc.lock").write_text("schema: '2.0'\nstages: {}\n")  # written by DVC between stages
+    (tracked / "dvc.lock").write_text("schema: '2.0'\nstages: {}\n")  # written by DVC between stages
     run_stage("filter")
     (parent,) = runs(kind="reproduction")
     children = runs(**{"mlflow.parentRunId": parent.info.run_id})
@@ -134,15 +129,15 @@ def test_stages_of_a_reproduction_share_one_parent(project):
     assert {run.info.status for run in [parent, *children]} == {"FINISHED"}
 
     run_stage("mine", params=Params(seed=1))
-    (project / "rows.jsonl").write_text("{}\n{}\n")
+    (tracked / "rows.jsonl").write_text("{}\n{}\n")
     run_stage("mine", params=Params(seed=1))
     assert len(runs(kind="reproduction")) == 3
 
 
-def test_a_run_says_what_it_was_made_from(project):
-    split = project / "data/splits/validation.parquet"
+def test_a_run_says_what_it_was_made_from(tracked):
+    split = tracked / "data/splits/validation.parquet"
     write_instances(split, [held_out(str(number)) for number in range(3)])
-    done = run_stage("sft", params=Params(seed=7), inputs=[split, project / "rows.jsonl"])
+    done = run_stage("sft", params=Params(seed=7), inputs=[split, tracked / "rows.jsonl"])
     (made,) = runs(stage="sft")
     tags = made.data.tags
     assert (tags["git.revision"], tags["git.dirty"], tags["profile"], tags["seed"]) == (done.git_revision, "true", "nano", "7")
@@ -150,10 +145,10 @@ def test_a_run_says_what_it_was_made_from(project):
     found = {Path(row.dataset.name).name: row for row in made.inputs.dataset_inputs}
     assert {name: row.tags[0].value for name, row in found.items()} == {"validation.parquet": "validation", "rows.jsonl": "sft"}
     assert found["validation.parquet"].dataset.source_type == "local"
-    assert found["rows.jsonl"].dataset.digest == digests([project / "rows.jsonl"])[str(project / "rows.jsonl")]
+    assert found["rows.jsonl"].dataset.digest == digests([tracked / "rows.jsonl"])[str(tracked / "rows.jsonl")]
 
 
-def reproduced(project):
+def reproduced(tracked):
     """Records of a training stage and of its checkpoint's evaluation."""
     folder, split, start = Path("artifacts/grpo"), Path("data/splits/validation.parquet"), Path("artifacts/sft/checkpoint")
     curve(folder / "curve.csv", (1, 0.25), (2, 0.5))
@@ -161,7 +156,7 @@ def reproduced(project):
     for name in ("drops.json", "weights.bin", "checkpoint/config.json"):
         write_text(folder / name, "{}")
     start.mkdir(parents=True)
-    write_instances(project / split, [held_out("i0"), held_out("i1")])
+    write_instances(tracked / split, [held_out("i0"), held_out("i1")])
     made = [folder / name for name in ("curve.csv", "checkpoint", "drops.json", "weights.bin")]
     trained = run_stage("grpo", outputs=made, inputs=[start, Path("rows.jsonl")])
     cells = {"evaluate.cells": {"rl": {"localizer": "fusesearch", "checkpoint": "grpo"}}}
@@ -171,8 +166,8 @@ def reproduced(project):
     )
 
 
-def test_curves_tables_and_checkpoints_come_from_the_artifacts(project):
-    reproduced(project)
+def test_curves_tables_and_checkpoints_come_from_the_artifacts(tracked):
+    reproduced(tracked)
     (made,) = runs(stage="grpo")
     assert history(made, "reward") == [(1, 0.25), (2, 0.5)]
     assert history(made, "train_seconds") == [(1, 3.5), (2, 3.25)]  # a file beside the curve, of which DVC knows nothing
@@ -191,7 +186,7 @@ def test_curves_tables_and_checkpoints_come_from_the_artifacts(project):
     assert len(client.search_model_versions("name = 'fusesearch-nano'")) == 2
 
 
-def test_a_node_of_an_experiment_has_a_run_of_its_own(project):
+def test_a_node_of_an_experiment_has_a_run_of_its_own(tracked):
     run_stage("sft", params=Params(seed=3), values={"sft.epochs": 2}, node="sft-1a2b3c4d")
     (made,) = stages("fusesearch/nodes")
     tags = made.data.tags
@@ -230,9 +225,7 @@ def episode(instance):
     )
 
 
-@pytest.mark.parametrize("server", [False, True])
-def test_every_evaluated_episode_is_a_trace_to_search(project, monkeypatch, server):
-    monkeypatch.setattr("tasks.tracking.traces.is_server", lambda uri: server)  # which is written to by MLflow's own client
+def test_every_evaluated_episode_is_a_trace_to_search(tracked):
     run_stage("evaluate", outputs=[evaluated(Path("artifacts/evaluate"), base=[0.0, 1.0], sft=[1.0])])
     assert len(traces()) == 3
     (failed,) = traces("feedback.f1 < 0.5 and tags.arm = 'base'")
@@ -255,7 +248,7 @@ def test_every_evaluated_episode_is_a_trace_to_search(project, monkeypatch, serv
     assert info.token_usage["total_tokens"] == 90
 
 
-def test_every_evaluated_arm_has_its_figures(project):
+def test_every_evaluated_arm_has_its_figures(tracked):
     path = evaluated(Path("artifacts/evaluate"), base=[0.0] * 12, sft=[number / 12 for number in range(12)])
     run_stage("evaluate", outputs=[path])
     (parent,) = runs(kind="reproduction")
@@ -268,8 +261,8 @@ def test_every_evaluated_arm_has_its_figures(project):
     assert set(arm.data.metrics) <= {*METRICS, *COUNTS}
 
 
-def test_a_checkpoint_is_a_model_with_its_metrics_by_step_and_held_out_issues_are_a_dataset(project):
-    trained, scored = reproduced(project)
+def test_a_checkpoint_is_a_model_with_its_metrics_by_step_and_held_out_issues_are_a_dataset(tracked):
+    trained, scored = reproduced(tracked)
     ((name, status, tags, points),) = models()
     assert (name, status, tags["digest"]) == ("nano-grpo-seed-0", "READY", trained.outputs["artifacts/grpo/checkpoint"])
     assert json.loads(tags["mlflow.modelVersions"]) == [{"name": "fusesearch-nano", "version": "1"}]
@@ -283,8 +276,8 @@ def test_a_checkpoint_is_a_model_with_its_metrics_by_step_and_held_out_issues_ar
     assert found["expectations"][0] == {"files": ["a.py"], "functions": ["a.py::f"]}
 
 
-def test_recording_twice_changes_nothing(project):
-    trained, scored = reproduced(project)
+def test_recording_twice_changes_nothing(tracked):
+    trained, scored = reproduced(tracked)
     before = snapshot()
     for done in (trained, scored):
         track(done)
@@ -300,7 +293,7 @@ def test_recording_twice_changes_nothing(project):
     assert [row["data"]["metrics"] for row in runs_after] == [row["data"]["metrics"] for row in before[0]]
 
 
-def test_an_empty_store_is_filled_from_records_and_artifacts(project, empty_store, caplog):
+def test_an_empty_store_is_filled_from_records_and_artifacts(tracked, empty_store, caplog):
     run_stage("evaluate", outputs=[evaluated(Path("artifacts/evaluate"), base=[0.0, 1.0])])
     stale = Path("artifacts/select/drops.json")
     write_text(stale, "{}")
@@ -316,7 +309,7 @@ def test_an_empty_store_is_filled_from_records_and_artifacts(project, empty_stor
     assert CliRunner().invoke(app, ["track"]).stdout.startswith("0 of 3 runs recorded")
 
 
-def test_live_points_and_the_curve_make_one_curve(project):
+def test_live_points_and_the_curve_make_one_curve(tracked):
     began = begin("grpo")
     with Live(began) as live:
         live.log({"step": 1, "reward": 0.25, "note": "x"})
@@ -329,7 +322,7 @@ def test_live_points_and_the_curve_make_one_curve(project):
     assert made.data.metrics["examples"] == 3.0
 
 
-def test_a_run_killed_half_way_is_completed_and_not_doubled(project):
+def test_a_run_killed_half_way_is_completed_and_not_doubled(tracked):
     began = begin("grpo", inputs=[Path("rows.jsonl")])
     with suppress(DataError), Live(began) as live:
         live.log({"step": 0, "validation/f1": 0.5})
@@ -352,7 +345,7 @@ def test_a_run_killed_half_way_is_completed_and_not_doubled(project):
     assert history(made, "validation/f1") == [(0, 0.5)]
 
 
-def test_a_deleted_run_stays_deleted(project):
+def test_a_deleted_run_stays_deleted(tracked):
     done = run_stage("mine")
     (mine,) = runs(stage="mine")
     make_client(tracking_uri()).delete_run(mine.info.run_id)
@@ -360,7 +353,7 @@ def test_a_deleted_run_stays_deleted(project):
     assert runs(stage="mine") == []
 
 
-def test_files_that_the_store_has_no_place_for_keep_nothing_else_from_it(project, caplog):
+def test_files_that_the_store_has_no_place_for_keep_nothing_else_from_it(tracked, caplog):
     make_client(tracking_uri()).create_experiment(EXPERIMENT, artifact_location="mlflow-artifacts:/1")
     page = Path("artifacts/report/report.md")
     write_text(page, "# Report")
@@ -370,15 +363,6 @@ def test_files_that_the_store_has_no_place_for_keep_nothing_else_from_it(project
     assert runs(kind="reproduction")[0].data.metrics["pairs"] == 3.0
     assert caplog.text.count("`python -m flows track`") == 1
     assert CliRunner().invoke(app, ["track"]).exit_code == 1
-
-
-def test_a_store_that_cannot_be_written_is_one_warning(project, monkeypatch, caplog):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:////proc/mlflow.db")
-    done = begin("mine")
-    with Live(done):
-        pass
-    assert track(done.complete({}, {})) == ""
-    assert len([row for row in caplog.records if row.levelname == "WARNING" and row.name.startswith("tasks")]) == 1
 
 
 def arms(folder, values, seeds=(0, 1), nodes=None):
@@ -408,9 +392,9 @@ def arms(folder, values, seeds=(0, 1), nodes=None):
         track(row)
 
 
-def test_an_experiment_has_a_child_per_arm_and_seed_and_the_newest_are_current(project):
-    arms(project / "artifacts", {"f1": [1.0, 0.0], "gone": [1.0, 1.0]})
-    arms(project / "artifacts", {"f1": [0.0, 0.0]}, seeds=[0], nodes={"grpo": "grpo-of-other-params"})
+def test_an_experiment_has_a_child_per_arm_and_seed_and_the_newest_are_current(tracked):
+    arms(tracked / "artifacts", {"f1": [1.0, 0.0], "gone": [1.0, 1.0]})
+    arms(tracked / "artifacts", {"f1": [0.0, 0.0]}, seeds=[0], nodes={"grpo": "grpo-of-other-params"})
     (parent,) = runs("fusesearch/reward", kind="experiment")
     assert (artifacts(parent), parent.data.tags["verdict"]) == ({"RESULTS.md", "figures"}, "undecided")
     found = runs("fusesearch/reward", **{"mlflow.parentRunId": parent.info.run_id})
@@ -429,11 +413,11 @@ def test_a_server_that_rejects_the_credentials_says_what_to_set(tmp_path, monkey
         client.search_experiments()
 
 
-def test_committed_results_of_an_experiment_are_runs_to_compare_until_it_runs_here(project):
+def test_committed_results_of_an_experiment_are_runs_to_compare_until_it_runs_here(tracked):
     for name in ("params.yaml", "experiments/stages/experiment.yaml", "experiments/stages/results.json"):
-        (project / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / name, project / name)
-    results = read_results(project / "experiments/stages")
+        (tracked / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, tracked / name)
+    results = read_results(tracked / "experiments/stages")
     for made in (1 + sum(len(arm.seeds) for arm in results.arms), 0):
         assert CliRunner().invoke(app, ["track"]).stdout.startswith(f"{made} of ")
     arm = results.arm("sft+rl")

@@ -2,19 +2,29 @@
 
 import json
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from fusesearch.core.config import load_params
+from fusesearch.core.errors import DataError
+from fusesearch.core.overrides import override
 from fusesearch.core.storage import read_instances, read_jsonl, write_instances
+from fusesearch.evaluation import harness
 from fusesearch.evaluation.metrics import mean_of
 from fusesearch.training import grpo
 from fusesearch.training.rollouts import Episodes
 from fusesearch.training.trainer import load_student
 from fusesearch.training.validation import Validated, reserve
+from tasks.grpo import reinforce as grpo_stage
+from tasks.running.node import Job, Node
+from tasks.running.places import Places
 from tests.fakes.training import Killed, stop_at
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -114,16 +124,10 @@ def test_a_killed_run_neither_loses_nor_doubles_a_validation(train, tmp_path, ki
     assert scores("cut") == scores("whole")
 
 
-@pytest.mark.parametrize(
-    ("rewards", "best"),
-    [
-        ([0.25, 0.5, 0.5], 2),
-        pytest.param([0.5, 0.25, 0.125], 0, marks=pytest.mark.rare),
-        pytest.param([0.25, 0.25, 0.5], 4, marks=pytest.mark.rare),
-    ],
-)
-def test_the_best_step_is_kept_the_first_of_several(train, tmp_path, base, monkeypatch, rewards, best):
-    left = iter(rewards)
+@pytest.mark.parametrize("rewards", [[0.25, 0.5, 0.5], pytest.param([0.5, 0.25, 0.125], marks=pytest.mark.rare)])
+def test_the_best_step_is_kept_the_first_of_several(train, tmp_path, monkeypatch, rewards):
+    """Of the steps 0, 2 and 4."""
+    left, best = iter(rewards), 2 * rewards.index(max(rewards))
     saved = {}
     add = grpo.Validator._add
 
@@ -142,6 +146,36 @@ def test_the_best_step_is_kept_the_first_of_several(train, tmp_path, base, monke
     monkeypatch.setattr(grpo.Validator, "_add", scored)
     kept = train("out", validation={"every": 2, "keep_best": True})
     assert equal(kept, {name: saved[best][name] for name in kept})
-    assert not equal(kept, {name: saved[{0: 2, 2: 4, 4: 0}[best]][name] for name in kept})
+    assert not equal(kept, {name: saved[4][name] for name in kept})
     assert load_student(tmp_path / "out" / "checkpoint")
     assert (tmp_path / "out/checkpoint/fusesearch.json").is_file()
+
+
+def test_a_student_below_what_needs_no_training_is_not_trained_and_one_at_least_as_good_is(instances, tmp_path, monkeypatch):
+    """Nano's own base model, which finds nothing here, beside the ranker, and beside what is never right."""
+    monkeypatch.chdir(tmp_path)
+    places = Places(root=tmp_path)
+    every = [
+        row.model_copy(update={"instance_id": f"{row.instance_id}-{n}"}) for n in (1, 2) for row in read_instances(instances)
+    ]
+    write_instances(places["split.rl"], every)
+    (tmp_path / "repos").rename(places["mine.repos"])
+    short = {"steps": 1, "prompts_per_step": 1, "group": 2, "micro_batch": 2, "start": "base", "renamed": 0}
+    short |= {"validation.every": 1, "validation.floor": "ranker"}
+    changes = {f"grpo.{name}": value for name, value in short.items()} | {"model.base": str(ROOT / "experiments/nano/base")}
+    job = Job(Node(stage="grpo"), override(load_params(ROOT / "params.yaml"), changes, "test"), places, tmp_path / "scratch")
+    with pytest.raises(
+        DataError,
+        match=r"student has F1 0\.0 on 3 held-out fixes, ranker has 100\.0 \(difference -100\.0 \[.*use ranker as it is",
+    ):
+        grpo_stage(job)
+    assert not places["grpo.checkpoint"].exists()
+
+    scored = harness.scored
+
+    def worthless(*episodes, **options):
+        return [score.model_copy(update={"f1": 0.0}) for score in scored(*episodes, **options)]
+
+    monkeypatch.setattr(harness, "scored", worthless)
+    assert grpo_stage(job)["steps"] == 1
+    assert places["grpo.checkpoint"].is_dir()

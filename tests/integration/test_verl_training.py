@@ -91,14 +91,6 @@ def test_a_checkpoint_that_is_missing_is_one_line(project, params, instances, ba
         run(params, instances, base)
 
 
-@pytest.mark.rare
-def test_shards_that_are_missing_are_one_line(project, params, instances, base):
-    run(params, instances, base)
-    Path("out/verl/checkpoints/global_step_3/actor/fsdp_config.json").unlink()
-    with pytest.raises(InfrastructureError, match=r"step 3 cannot be merged \(FileNotFoundError: Config file .*file system"):
-        run(params, instances, base)
-
-
 def test_what_is_not_there_is_said_before_anything_starts(project, params, instances, base, tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match=r"there is no experiments/profiles/verl/nowhere.yaml: use one of fusesearch-30b-a3b"):
         run(params, instances, base, verl_config="nowhere")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from fusesearch.core.config import Agent
 
 _SEQUENTIAL = " In this run only the first call of a turn is carried out: make one call per turn."
+_CODE = re.compile(r"\b\w*(?:[a-z][A-Z]|\w_)\w+")
 _CUT = "\n[... the issue goes on; {} more characters are not shown]"
 
 
@@ -43,9 +45,16 @@ def render_notice(agent: Agent, remaining: int) -> str:
     return _render("last_turn") if remaining == 1 else _render("remaining", turns=remaining)
 
 
-def render_reminder(tools: Sequence[dict[str, Any]]) -> str:
-    """The request after a message that neither calls one of ``tools`` nor answers."""
-    return _render("reminder", tools=", ".join(f"`{tool['function']['name']}`" for tool in tools))
+def render_reminder(tools: Sequence[dict[str, Any]], issue: str) -> str:
+    """The request after a message that neither calls one of ``tools`` nor answers.
+
+    Small models repeat the call that it shows, so this looks for a name of the issue: one written like code, or the longest word.
+    """
+    names = _CODE.findall(issue) or sorted(re.findall(r"\w+", issue), key=len, reverse=True) or ["main"]
+    needs = [(tool["function"]["name"], tool["function"]["parameters"].get("required", ())) for tool in tools]
+    tool, required = min(needs, key=lambda need: len(need[1]) != 1)
+    call = json.dumps({"name": tool, "arguments": dict.fromkeys(required, names[0][:80])}, ensure_ascii=False)
+    return _render("reminder", tools=", ".join(f"`{name}`" for name, _ in needs), call=call)
 
 
 def render_reflection(answered: bool) -> str:

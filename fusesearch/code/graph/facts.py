@@ -1,7 +1,6 @@
 """The facts of one Python file for the graph: its definitions, what they call and inherit from, and its imports.
 
-Names are as written; :mod:`fusesearch.code.graph.linking` resolves them. Facts are plain records that can be stored as JSON,
-so that a snapshot is parsed only once.
+Names are as written; :mod:`fusesearch.code.graph.linking` resolves them.
 """
 
 from __future__ import annotations

@@ -43,6 +43,7 @@ class GitSource(Section):
     """The source `git`: the same pairs from local clones; of a clone without a dump of issues, commits that tell of a fault."""
 
     repositories: list[str] = Field(default_factory=list, description="folders of clones, or owner/name=folder")
+    newest: int | None = Field(None, ge=1, description="most commits that are taken of a clone, the newest; null: all")
     issues: list[Path] = Field(
         default_factory=list, description="JSONL dumps of issues: number, title, body, and repo if there are several clones"
     )
@@ -61,10 +62,9 @@ class Mine(Section):
     github: GitHubSource = Field(default_factory=GitHubSource)
     git: GitSource = Field(default_factory=GitSource)
     benchmark: BenchmarkSource = Field(default_factory=BenchmarkSource)
-    tasks: list[Literal["faults", "questions"]] = Field(
-        ["faults"], min_length=1, description="synthetic: what is made of a package: planted faults, questions, or both"
+    tasks: list[Literal["faults", "pairs"]] = Field(
+        ["faults"], min_length=1, description="synthetic: what is made of a package: planted faults, or two in two files an issue"
     )
-    questions_per_repository: int = Field(40, ge=1, description="synthetic: most questions kept per repository")
     packages: list[str] = Field(
         default_factory=list, description="synthetic: packages, each one repository, and files (.txt) with one a line"
     )

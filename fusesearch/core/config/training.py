@@ -40,6 +40,9 @@ class Select(Section):
 
     min_f1: float = Field(0.5, ge=0, le=1, description="rho_F")
     min_efficiency: float = Field(0.5, ge=0, le=1, description="rho_e")
+    per_instance: int | None = Field(
+        None, ge=1, description="most trajectories kept of one instance: those of the highest F1, then e"
+    )
     max_trajectories: int | None = Field(
         None, ge=1, description="most trajectories kept: first one of every instance, repositories taking turns"
     )
@@ -131,16 +134,26 @@ class Validation(Section):
         0, ge=0, description="steps from one to the next, besides those before the first step and after the last; 0: off"
     )
     prompts: int = Field(
-        32, ge=2, description="instances of the rl split that are held out of training, of repositories that it leaves out, too"
+        32,
+        ge=2,
+        description="instances of the rl split that are held out of training, at most half of it, of repositories that it leaves "
+        "out, too",
     )
     keep_best: bool = Field(
         False, description="the checkpoint is that of the validation with the highest mean reward, not that of the last step"
     )
 
+    floor: str = Field(
+        "",
+        description="a localizer that asks no model: before its first step, training ends where the student's F1 is below this "
+        "one's by more than its interval; empty: off",
+    )
+
     @model_validator(mode="after")
-    def _best_of_some(self) -> Validation:
-        if self.keep_best and not self.every:
-            raise ValueError("keep_best needs validations: set every to the steps from one to the next")
+    def _needs_some(self) -> Validation:
+        asked = [name for name in ("keep_best", "floor") if getattr(self, name)]
+        if asked and not self.every:
+            raise ValueError(f"{asked[0]} needs validations: set every to the steps from one to the next")
         return self
 
 
@@ -161,10 +174,17 @@ class Grpo(Rewarded):
     steps: int = Field(100, ge=1)
     prompts_per_step: int = Field(8, ge=1)
     group: int = Field(8, ge=2, description="rollouts per prompt")
-    scale_rewards: Literal["group", "none"] = Field(
-        "group", description="divide advantages by the standard deviation of their group, as the paper does, or by nothing"
+    scale_rewards: Literal["group", "f1_first", "none"] = Field(
+        "group",
+        description="divide advantages by the standard deviation of their group, as the paper does; likewise, but with none in a "
+        "group whose answers are all equally good, where e alone would decide; or divide by nothing",
     )
+    loss_type: Literal["grpo", "dr_grpo", "dapo"] = Field("grpo", description="as TRL has it: docs/training-reference.md")
     kl: float = Field(0.01, ge=0, description="KL coefficient to the reference policy")
+    entropy_coef: float = Field(0.0, ge=0, description="weight of the mean entropy of a token, which the loss then rewards")
+    min_headroom: float = Field(
+        0.0, ge=0, description="least points of F1 from the mean of a group to its best before the first step, else none is made"
+    )
     temperature: float = Field(0.7, gt=0)
     renamed: float = Field(0.0, ge=0, le=1, description="share of prompts in which the policy sees exchanged names")
     learning_rate: float = Field(1e-6, gt=0)
@@ -192,6 +212,8 @@ class Grpo(Rewarded):
             "judge": self.judge.model,
             "search: mcts": self.search.kind != "independent",
             "validation.keep_best": self.validation.keep_best,
+            "min_headroom": self.min_headroom,
+            "validation.floor": self.validation.floor,
         }
         if self.engine == "verl" and (asked := [name for name, value in only_trl.items() if value]):
             raise ValueError(f"engine verl trains without {', '.join(asked)}: that takes engine trl")

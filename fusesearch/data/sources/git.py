@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ DROPS = {
     "issue_unknown": "the issue it closes is in no dump",
     "issue_younger": "the issue was opened after the commit",
     "no_change": "it changes no file",
+    "unreadable": "the clone lacks one of its files",
     "large_patch": f"its diff is longer than {history.MAX_PATCH_BYTES:,} bytes",
 }
 """Why a commit does not become a raw pair."""
@@ -121,7 +123,7 @@ class LocalGit:
         which = "--first-parent" if issues else "--no-merges"
         line = [commit for commit in history.log(git_dir, which, *since, tip, "--") if commit.parents]
         looked = (self._look(repo, git_dir, commit, issues) if issues else self._read(repo, commit) for commit in line)
-        wanted = [found for found in looked if found]
+        wanted = [*islice(filter(None, looked), self.config.newest)]
         rows: list[Instance] = []
         for start in range(0, len(wanted), AT_ONCE):
             rows += self._pairs(repo, git_dir, wanted[start : start + AT_ONCE])
@@ -150,7 +152,14 @@ class LocalGit:
 
     def _pairs(self, repo: str, git_dir: Path, wanted: list[_Found]) -> Iterator[Instance]:
         pairs = [(found.commit.parents[0], found.commit.id) for found in wanted]
-        changed, patches = history.changes(git_dir, pairs), history.patches(git_dir, pairs)
+        try:
+            changed, patches = history.changes(git_dir, pairs), history.patches(git_dir, pairs)
+        except RepositoryError:  # a copy can lack a file; git names no commit, so half of them are tried alone
+            middle = len(wanted) // 2
+            self._drops["unreadable"] += not middle
+            for part in (wanted[:middle], wanted[middle:]) if middle else ():
+                yield from self._pairs(repo, git_dir, part)
+            return
         for found, pair in zip(wanted, pairs, strict=True):
             if not changed.get(pair):
                 self._drops["no_change"] += 1

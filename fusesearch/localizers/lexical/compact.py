@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from fusesearch.core.config import Agent
 from fusesearch.core.schema import Answer, Location
 from fusesearch.localizers.lexical.callees import callees, code_of
 from fusesearch.localizers.lexical.clues import Frame, frames_of, modules_of
-from fusesearch.localizers.lexical.evidence import ROOT, Definition, Evidence, call_key
+from fusesearch.localizers.lexical.evidence import ROOT, Definition, Evidence, Step
 from fusesearch.localizers.lexical.example import Mention, calls_in_prose, mentions_of, statements_of
 
 CALLS = 24
@@ -25,15 +24,17 @@ NAMES, READS, FOLLOWS = 4, 2, 4
 WRAPPER_LINES = 4
 CLASSES = "^class "
 
-Step = tuple[str, dict[str, Any]]
-
 
 @dataclass(frozen=True)
 class Plan:
-    """Limits of one episode: messages, the answer included, and functions in the answer, plus one if the best only wraps it."""
+    """Limits of one episode: messages, the answer included, and functions in the answer, plus one if the best only wraps it.
+
+    ``proposal`` is the number of the answer to give of those that a list has (:mod:`.listed`), from 0.
+    """
 
     turns: int = 4
     functions: int = 1
+    proposal: int = 0
 
 
 def plan_for(agent: Agent) -> Plan:
@@ -59,9 +60,9 @@ class Compact:
 
     def next_steps(self, turn: int, calls: int) -> list[Step]:
         """Up to ``calls`` calls for this turn (counted from 0), best first; empty when it is time to answer."""
-        missed = self._unasked(self._locate()[:1]) if turn else []
+        missed = self.evidence.unasked(self._locate()[:1]) if turn else []
         if turn and self.target is None:
-            steps = self._unasked(self._locate()) or self._unasked(self._widen())
+            steps = self.evidence.unasked(self._locate()) or self.evidence.unasked(self._widen())
         else:
             lost = min((candidate.turn for candidate in self._candidates), default=0)  # turns before the first candidate
             steps = missed + [step for step in self._phase(turn - lost, calls) if step not in missed]
@@ -73,9 +74,9 @@ class Compact:
         order = [0, 0, 1, 1] if calls == 1 else [0, 1, 2]
         if turn >= len(order):
             return []
-        steps = self._unasked(phases[order[turn]]())
+        steps = self.evidence.unasked(phases[order[turn]]())
         if not steps and order[turn] < 2:
-            steps = self._unasked(phases[order[turn] + 1]())
+            steps = self.evidence.unasked(phases[order[turn] + 1]())
         return steps
 
     def answer(self) -> Answer:
@@ -86,10 +87,6 @@ class Compact:
         further = [d for d in [*self._called(self.target), *self._candidates] if d not in chosen]
         chosen += list(dict.fromkeys(further))[: max(0, self.plan.functions - len(chosen))]
         return Answer(modify=[Location(path=d.path, function=self._qualified_name(d)) for d in chosen])
-
-    def _unasked(self, steps: list[Step]) -> list[Step]:
-        asked = self.evidence.asked
-        return list({call_key(*step): step for step in steps if call_key(*step) not in asked}.values())
 
     # Turn 1
 

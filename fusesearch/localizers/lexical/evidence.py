@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+Step = tuple[str, dict[str, Any]]
+"""A call to make: the tool and its arguments."""
 ROOT = "/repo/"
 _CONTENT = re.compile(r"^/repo/(?P<path>.+?):(?P<line>\d+):(?P<text>.*)$")
 _NUMBERED = re.compile(r"^\s*(?P<line>\d+)\t(?P<text>.*)$")
@@ -59,10 +61,10 @@ class Evidence:
             evidence._add(call)
         return evidence
 
-    @property
-    def asked(self) -> set[tuple[str, str]]:
-        """Keys of all calls so far."""
-        return {call.key for call in self.calls}
+    def unasked(self, steps: Iterable[Step]) -> list[Step]:
+        """The steps that were not taken so far, each once."""
+        asked = {call.key for call in self.calls}
+        return list({call_key(*step): step for step in steps if call_key(*step) not in asked}.values())
 
     def defined(self, name: str) -> list[Definition]:
         """Definitions of ``name`` in the order they were seen."""

@@ -17,7 +17,7 @@ from fusesearch.localizers.base import Setup
 from fusesearch.localizers.fusesearch import FuseSearchLocalizer
 from fusesearch.localizers.lexical.compact import CALLS, Compact, Plan, plan_for
 from fusesearch.localizers.lexical.evidence import Call, Evidence
-from fusesearch.localizers.lexical.listed import Listed, listed_places
+from fusesearch.localizers.lexical.listed import Listed, divided
 
 MAX_CALLS = 8
 """Most calls in a turn if ``agent.max_calls_per_turn`` allows them; sequential mode has one."""
@@ -50,8 +50,8 @@ class LexicalModel(ScriptedModel):
         issue = next((message.content for message in messages if message.role == "user"), "")
         turn = sum(message.role == "assistant" for message in messages)
         evidence = Evidence.of(calls_of(messages))
-        places = listed_places(issue)
-        policy = Listed(places, self.plan) if places else Compact(issue, evidence, self.plan)
+        text, places = divided(issue)
+        policy = Listed(text, places, evidence, self.plan) if places else Compact(issue, evidence, self.plan)
         last = turn >= self.plan.turns - 1 or len(evidence.calls) >= CALLS
         steps = [] if last else policy.next_steps(turn, self.calls_per_turn)
         return format_calls(steps) if steps else format_answer(policy.answer())

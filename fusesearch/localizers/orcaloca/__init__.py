@@ -105,7 +105,7 @@ class OrcaLocaLocalizer(AskingLocalizer):
 
     async def work(self, interview: Interview, instance: Instance, repository: Repository) -> None:
         """Names in the issue, searches, the conclusion."""
-        tools = SearchTools(repository, self.tools, self.caches.graphs)
+        tools = SearchTools(repository, self.tools)
         await _Episode(interview, tools, await tools.searches(), Namer(repository)).run()
 
 

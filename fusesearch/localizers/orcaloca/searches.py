@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from fusesearch.code.graph.building import index_of
 from fusesearch.code.graph.code_graph import (
     CLASS,
     DIRECTORY,
@@ -24,7 +24,6 @@ from fusesearch.code.graph.code_graph import (
     path_of,
 )
 from fusesearch.code.graph.listing import Listing, Page, node_named, shown_node
-from fusesearch.code.graph.storing import index_of
 from fusesearch.code.kinds import is_test
 from fusesearch.core.config import Tools
 from fusesearch.localizers.orcaloca.actions import ARGUMENTS, Action
@@ -149,11 +148,10 @@ class SearchTools:
 
     repository: Repository
     limits: Tools
-    cache: Path
 
     async def searches(self) -> Searches:
         """The searches, once the graph is built. Raises :class:`RepositoryError` if that fails."""
-        return Searches(self.repository, (await index_of(self.repository, self.cache)).graph, self.limits)
+        return Searches(self.repository, (await index_of(self.repository)).graph, self.limits)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """Run one search. If it finds nothing, the result has ``error``."""

@@ -12,7 +12,8 @@ from fusesearch.agents.models import chat
 from fusesearch.agents.models.base import Completion, Message, Sampling
 from fusesearch.core.errors import ConfigError, InfrastructureError, ModelUnavailable
 from fusesearch.core.schema import Tokens, Usage
-from fusesearch.training.engines.verl_files import Noted
+from fusesearch.evaluation.metrics import quality_of
+from fusesearch.training.engines.verl_files import F1, Noted
 from fusesearch.training.environment import task_of
 
 try:
@@ -86,6 +87,7 @@ class SearchLoop(AgentLoopBase):
         if done.score.reward is None:
             raise InfrastructureError(f"{name}: {done.score.error}")
         trajectory = done.trajectory
+        quality = {F1: quality_of(done.score)}
         seconds = sum(turn.seconds_tools for turn in trajectory.turns)
         return AgentLoopOutput(
             prompt_ids=done.prompt_ids,
@@ -95,5 +97,5 @@ class SearchLoop(AgentLoopBase):
             reward_score=done.score.reward,
             num_turns=len(trajectory.turns),
             metrics=AgentLoopMetrics(generate_sequences=trajectory.seconds - seconds, tool_calls=seconds),
-            extra_fields={**policy.seen, "turn_scores": [], "tool_rewards": [], "reward_extra_info": {}},
+            extra_fields={**policy.seen, "turn_scores": [], "tool_rewards": [], "reward_extra_info": quality},
         )

@@ -20,6 +20,8 @@ ENVIRONMENT = Path(".venv-verl/bin/python")
 """The interpreter that has veRL, as ``make verl`` installs it."""
 CONFIGS = Path("experiments/profiles/verl")
 NOT_CONFIGURATIONS = ("loop",)
+F1 = "f1"
+"""What an episode reports beside its reward, how good its answer is: veRL replaces groups without spread of it."""
 
 
 def verl_python(root: Path = Path()) -> Path:

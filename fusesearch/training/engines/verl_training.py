@@ -26,7 +26,7 @@ from fusesearch.core.storage import read_instances, read_jsonl, write_jsonl, wri
 from fusesearch.evaluation.environments import environment_named
 from fusesearch.evaluation.validation import PREFIX, validation_figures
 from fusesearch.training.architectures import is_folder
-from fusesearch.training.engines.verl_files import CONFIGS, configured, noted, verl_python, whole_lines, write_rows
+from fusesearch.training.engines.verl_files import CONFIGS, F1, configured, noted, verl_python, whole_lines, write_rows
 from fusesearch.training.environment import open_tasks
 from fusesearch.training.ranks import Log
 from fusesearch.training.rollouts import reward_deviation, rollout_figures
@@ -35,6 +35,8 @@ from fusesearch.training.sft import describe_checkpoint
 from fusesearch.training.trainer import IMPORTANCE_MAX, log_row
 from fusesearch.training.validation import FILE, Validated, reserve
 
+AGGREGATION = {"grpo": "seq-mean-token-mean", "dr_grpo": "seq-mean-token-sum-norm", "dapo": "token-mean"}
+"""``loss_type``, as TRL calls it, by veRL's names."""
 POLL_SECONDS = 1.0
 STOP_SECONDS = 60.0
 """How long veRL may take to end by itself."""
@@ -115,13 +117,16 @@ def configuration(params: Params, section: Grpo, places: Places, prompts: int) -
             "seed": params.seed,
         },
         "algorithm": {
-            "norm_adv_by_std_in_grpo": section.scale_rewards == "group",
+            "norm_adv_by_std_in_grpo": section.scale_rewards != "none",
+            "filter_groups": {"enable": section.scale_rewards == "f1_first", "metric": F1},
             "rollout_correction": {"rollout_is": "token", "rollout_is_threshold": IMPORTANCE_MAX},
         },
         "actor_rollout_ref": {
             "model": {"path": str(places.checkpoint)},
             "actor": {
-                "loss_agg_mode": "seq-mean-token-mean",  # what loss_type="grpo" is for TRL
+                "loss_agg_mode": AGGREGATION[section.loss_type],
+                "loss_scale_factor": params.agent.max_context_tokens,  # of dr_grpo, as TRL's max_completion_length
+                "entropy_coeff": section.entropy_coef,
                 "use_kl_loss": section.kl > 0,
                 "kl_loss_coef": section.kl,
                 "data_loader_seed": params.seed,

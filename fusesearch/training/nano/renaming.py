@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from fusesearch.agents.models.base import Completion, Message, Model, Sampling
-from fusesearch.agents.questions import TEMPLATES
 from fusesearch.evaluation.environments import ENVIRONMENTS, Environment
 
 WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{3,}|(?<=\\[bnt])[A-Za-z]{3,}")
@@ -25,20 +24,15 @@ FORMAT = """name arguments content repo tool call response Locations Modify Rela
 narrow the Traceback most recent File self expected
 Expected returns should but not Example With instead got gives"""
 
-QUESTIONS = re.sub(r"\{\w+\}", "", " ".join(text for texts in TEMPLATES.values() for text in texts)) + " python Answer"
-
 NOT_KEPT = {"context"}  # an argument of grep that nano models do not use, but a frequent word in issues and code
 
 
 def kept_words(environment: Environment) -> frozenset[str]:
-    """The words that no episode of ``environment`` exchanges: Python's, those of the format, and the tools' own names.
-
-    Keeps the words of a question's template: without them all questions would look the same.
-    """
+    """The words that no episode of ``environment`` exchanges: Python's, those of the format, and the tools' own names."""
     functions = [tool["function"] for tool in environment.spec.schemas()]
     names = " ".join(name for function in functions for name in [function["name"], *function["parameters"]["properties"]])
     of_tools = set(WORD.findall(names)) - NOT_KEPT
-    asked = WORD.findall(QUESTIONS) if environment.questions else []
+    asked = ["python", "Answer"] if environment.questions else []
     return frozenset([*keyword.kwlist, *WORD.findall(" ".join(dir(builtins))), *WORD.findall(FORMAT), *of_tools, *asked])
 
 

@@ -99,6 +99,7 @@ async def test_a_final_message_without_locations_is_no_answer(text, answered):
         (["I would search.", ANSWER], "answer"),
         ([calls("a"), "It is somewhere.", "I give up."], "no_answer"),
         (["First.", "Second."], "no_answer"),
+        (["## Locations to Modify\n- /repo/package/other.py::function", ANSWER], "answer"),  # the prompt's own example
     ],
 )
 async def test_prose_is_reminded_of_the_tools_once(script, stop):
@@ -107,7 +108,29 @@ async def test_prose_is_reminded_of_the_tools_once(script, stop):
     users = [message.content for message in messages_of(trajectory) if message.role == "user"]
     assert len(users) == 2
     assert "`grep`, `glob`" in users[1]
+    assert '{"name": "grep", "arguments": {"pattern": "breaks"}}' in users[1]
     assert len((await episode(script[-2:], agent=Agent(reminder=True, max_turns=1))).turns) == 1
+
+
+async def test_of_a_message_that_was_cut_whole_calls_run_and_prose_is_reminded_too():
+    class Cut(ScriptedModel):
+        async def complete(self, messages, tools, sampling):
+            found = await super().complete(messages, tools, sampling)
+            return found.model_copy(update={"finish_reason": "stop" if found.text == ANSWER else "length"})
+
+    half = '{"name": "grep", "arguments": {"pattern": "a"}}\n{"name": "gr'
+    trajectory = await episode(Cut(["long prose\nof two lines", half, ANSWER]), agent=Agent(reminder=True))
+    assert (trajectory.stop, trajectory.turns[0].text) == ("answer", "long prose\nof two lines")
+    assert [(call.name, call.error) for call in trajectory.turns[1].calls] == [("grep", None)]
+
+
+async def test_the_example_of_the_prompt_is_no_answer_and_the_words_of_a_schema_are_no_arguments():
+    system, (grep, *_) = spec_named("fusesearch").instruct(Agent(), "", None).system, spec_named("fusesearch").schemas()
+    assert (await episode([system])).stop == "no_answer"
+    assert (await episode([f"{ANSWER}- /repo/package/other.py::function"])).stop == "answer"
+    rules = grep["function"]["parameters"]
+    script = [format_calls([("grep", rules), ("grep", {"pattern": rules["properties"]["pattern"]["description"]})]), ANSWER]
+    assert ["not arguments" in seen.error for seen in (await episode(script)).turns[0].observations] == [True, True]
 
 
 async def test_a_call_that_cannot_be_read_teaches_and_spoils_no_other():

@@ -92,20 +92,6 @@ def test_score_takes_rows_of_swe_bench(run, bare, head, patch, tmp_path, kind, c
     assert scores.get("files_only") == (None if cloned else 1)
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"patch": "no patch"}, ": 1: the patch changes no file"),
-        ({"patch": ""}, ":1: neither `files`"),
-        ({}, ":1: neither `files`"),
-    ],
-)
-def test_score_says_what_is_wrong_with_a_row(run, tmp_path, row, message):
-    named = lines(tmp_path / "p.jsonl", {"instance_id": "1", "files": ["a.py"]})
-    done = run("score", "--predictions", named, "--truth", lines(tmp_path / "t.jsonl", {"instance_id": "1", **row}))
-    assert f"t.jsonl{message}" in failed(done)
-
-
 def test_score_prints_a_row_beside_those_of_a_board(run, tmp_path):
     answers = {"other": {"files": ["a.py"]}}
     rows = [{"instance_id": str(number), "files": ["a.py" if number % 4 else "b.py"], "answers": answers} for number in range(12)]
@@ -145,12 +131,3 @@ def test_a_link_and_a_device_are_written_and_not_replaced(tmp_path):
     with pytest.raises(DataError, match="full: No space left on device"):
         save_text(tmp_path / "full", "text")
     assert Path("/dev/full").is_char_device()
-
-
-def test_options_of_a_search_are_those_that_there_are():
-    from dataclasses import fields
-
-    from fusesearch.cli.options import SEARCH
-    from fusesearch.localizers.searcher import SearchOptions
-
-    assert {field.name for field in fields(SearchOptions)} == {*SEARCH, "top"}

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from fusesearch import context
-from fusesearch.localizers.ranker.context import LEAST_TOKENS, MOST_TOKENS, TOKENS
 
 
 def test_text_has_the_function_with_its_path_lines_and_body(run, repo, issue, monkeypatch):
@@ -47,13 +46,6 @@ def test_wrong_input_is_one_line(run, repo, monkeypatch, options, code):
     result = run("context", *options)
     assert result.exit_code == code
     assert code == 2 or len(result.stderr.splitlines()) == 1
-
-
-def test_the_bounds_and_the_default_are_those_of_the_library(run, repo):
-    for tokens, code in ((LEAST_TOKENS - 1, 2), (LEAST_TOKENS, 0), (MOST_TOKENS, 0), (MOST_TOKENS + 1, 2)):
-        assert run("context", "perimeter is wrong", "--repo", repo, "--tokens", tokens).exit_code == code
-    by_default = run("context", "perimeter is wrong", "--repo", repo, "--format", "json")
-    assert json.loads(by_default.stdout)["budget"] == TOKENS
 
 
 def test_a_name_has_lists_of_places(run, repo):

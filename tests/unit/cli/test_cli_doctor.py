@@ -17,6 +17,8 @@ from fusesearch.cli.profiles import load_profile, names
 from fusesearch.core.config import parse_params
 from fusesearch.core.errors import InfrastructureError
 from fusesearch.core.overrides import override
+from fusesearch.core.schema import Trajectory, Turn, Usage
+from fusesearch.core.storage import write_jsonl
 from tests.fakes.checkout import checked_out
 from tests.fakes.endpoint import Endpoint, scripted
 
@@ -81,9 +83,13 @@ def test_a_profile_tells_what_is_missing_here(run, checkout):
     assert result.exit_code == 1
     for words in (
         "the weights of org/big are not on this machine", "org/big: no tokenizer on this machine", "its sizes are not known",
-        "OPENAI_API_KEY", "nothing answers at http://127.0.0.1:9/v1",
+        "nothing answers at http://127.0.0.1:9/v1",
     ):  # fmt: skip
         assert words in result.stdout
+    (checkout / "params.yaml").write_text("profile: big\nteacher: {model: m, base_url: http://127.0.0.1:7/v1}\n")
+    changed = run("doctor", "--profile", "big").stdout  # the current profile, as its user has it
+    assert "nothing answers at http://127.0.0.1:7/v1" in changed
+    assert "org/big" not in changed
 
 
 def test_a_profile_that_can_run_here_is_exit_code_0(run, checkout):
@@ -132,9 +138,32 @@ def test_a_teacher_is_looked_for_where_it_is(checkout):
         return {check.name: check.ok for check in teacher(Place(params, checkout, NOTHING))}
 
     with Endpoint(scripted({})) as endpoint:
-        assert found(endpoint.url)["teacher endpoint"]
-    assert not found("http://127.0.0.1:9/v1")["teacher endpoint"]
+        assert found(endpoint.url) == {"teacher endpoint": True}
+    assert found("http://127.0.0.1:9/v1") == {"teacher endpoint": False}
     assert found("") == {}
+
+
+@pytest.mark.parametrize(("status", "names"), [(401, ["teacher endpoint", "teacher key"]), (404, ["teacher endpoint"])])
+def test_a_key_is_asked_for_where_the_endpoint_wants_one(checkout, monkeypatch, status, names):
+    monkeypatch.setattr(needs, "status_of", lambda url: status)
+    params = parse_params({"teacher": {"model": "m", "base_url": "http://host/v1"}})
+    assert [check.name for check in teacher(Place(params, checkout, NOTHING))] == names
+
+
+def test_hours_are_of_the_length_of_selected_trajectories_where_these_params_made_them(checkout):
+    def hours(**agent):
+        params = parse_params({"model": {"base": str(ROOT / "experiments/nano/base")}, "agent": agent})
+        found = {check.name: check.detail for check in needs.hardware(Place(params, checkout, NOTHING))}
+        return found["sft hours"].partition(" of ")[2]
+
+    assert hours() == "15,000 tokens, assumed, on 2 cores"
+    turns = [Turn(text="answer", usage=Usage(prompt_tokens=900, completion_tokens=100))]
+    long = Trajectory(instance_id="i", localizer="lexical", system="", issue="", turns=turns)
+    write_jsonl(checkout / needs.SELECTED, [long] * 50)
+    sections = parse_params({}).model_dump(mode="json", include={"agent", "tools", "teacher"})
+    (checkout / "dvc.lock").write_text(json.dumps({"stages": {"synthesize": {"params": {"params.yaml": sections}}}}))
+    assert hours() == "1,000 tokens, the mean of 20 selected, on 2 cores"
+    assert "assumed" in hours(max_turns=3)
 
 
 def test_another_machine_can_be_asked_for_but_not_half_of_one(run, monkeypatch):
@@ -171,7 +200,14 @@ def test_every_committed_profile_loads_and_says_what_it_needs(name):
 
 @pytest.mark.parametrize(
     ("name", "gpus", "gib"),
-    [("small", 1, 40), ("paper-4b", 8, 80), ("paper-30b", 8, 96), ("tooltrain-7b", 8, 80), ("tooltrain-32b", 8, 80)],
+    [
+        ("small", 1, 40),
+        ("one-4b", 1, 48),
+        ("paper-4b", 8, 80),
+        ("paper-30b", 8, 96),
+        ("tooltrain-7b", 8, 80),
+        ("tooltrain-32b", 8, 80),
+    ],
 )
 def test_profiles_fit_on_the_machines_they_are_for(name, gpus, gib):
     found = report(name, machine(gpus, gib))
@@ -184,7 +220,7 @@ def test_what_does_not_fit_names_what_would_and_that_is_enough():
     alone = {"compute.ranks": 1}
     check = report("paper-4b", machine(8, 80), alone)["sft memory"]
     assert "rows of 32,768" in check.detail
-    assert check.hint.startswith("sft.max_length: 23552 at sft.micro_batch 1 or compute.ranks: 2 on as many such GPUs")
+    assert check.hint.startswith("sft.max_length: 23552 at sft.micro_batch: 1 or compute.ranks: 2 on as many such GPUs")
     assert report("paper-4b", machine(8, 80), alone | {"sft.max_length": 23_552})["sft memory"].ok
     assert report("paper-4b", machine(8, 80), {"compute.ranks": 2})["sft memory"].ok
     assert "sft.lora: {rank: 16}" in report("paper-30b", machine(8, 80))["sft memory"].hint
@@ -212,7 +248,10 @@ def verl(*options):
 def test_verl_shares_a_model_out_over_the_gpus_of_several_machines_and_names_its_options():
     found = verl()
     assert found["gpu"].detail == "8 needed on each of 4 machines, 8 x 80 GiB"
-    assert "469 steps of 256 rollouts of 15,000 tokens on 32 x NVIDIA H100" in found["grpo hours"].detail
+    assert (
+        "469 steps of 256 rollouts, beside their sampling, of 15,000 tokens, assumed, on 32 x NVIDIA H100"
+        in found["grpo hours"].detail
+    )
     assert all(found[name].ok for name in ("gpu", "grpo memory"))
     assert "on each of 4 x 8 GPUs at 20,480 tokens a pass" in found["grpo memory"].detail
     tokens = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu="

@@ -28,6 +28,8 @@ def test_bounds_are_for_measuring_alone(run, repo, name, command):
 
 
 def test_localizers_of_questions_answer_no_issue(run, repo):
-    refused = run("localize", "perimeter gives 6", "--repo", repo, "--localizer", "lexical-answers")
+    refused = run(
+        "localize", "perimeter gives 6", "--repo", repo, "--localizer", "rag", "--model", "m", "--base-url", "http://h/v1"
+    )
     assert refused.exit_code == 2
     assert "fusesearch ask" in refused.stderr

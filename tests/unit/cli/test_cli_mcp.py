@@ -11,7 +11,6 @@ from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_answer, format_calls
 from fusesearch.cli.serving import service
 from fusesearch.cli.serving.service import Service
-from fusesearch.cli.serving.stdio import whole
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Answer, Location
 from fusesearch.localizers.ranker import models, workers
@@ -215,9 +214,3 @@ def test_options_that_do_not_fit_are_usage_errors_and_an_invalid_root_or_checkpo
         assert run("mcp", *options.split()).exit_code == 2
     for options in (["--root", tmp_path / "nowhere"], ["--root", tmp_path, "--checkpoint", tmp_path]):
         failed(run("mcp", *options))
-
-
-def test_half_an_emoji_becomes_a_sign_that_stands_for_it():
-    assert json.loads(whole('{"a": "x\\ud83d", "b": "\\ud83d\\ude00"}')) == {"a": "x\ufffd", "b": "😀"}
-    for line in ('{"a": "\\ud83d\\ude00"}', '{"a": "\\u00e9"}', '{"half": "\\ud83d', "[" * 100_000, ""):
-        assert whole(line) == line or json.loads(whole(line)) == json.loads(line)

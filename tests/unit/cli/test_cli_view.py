@@ -3,7 +3,6 @@
 import html
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -13,42 +12,12 @@ from fusesearch.core.storage import write_instances, write_jsonl
 from fusesearch.reporting.episodes.page import page_of
 from fusesearch.reporting.episodes.rendering import render
 from tests.fakes.commands import failed
+from tests.fakes.html_seen import Page
 
 TRUTH = Truth(
     files=["pkg/shapes.py", "pkg/lost.py"], functions=["pkg/shapes.py::perimeter", "pkg/lost.py::f"],
     lines={"pkg/shapes.py": [(7, 7)]},
 )  # fmt: skip
-
-
-class Page(HTMLParser):
-    """Tags, attributes and text of a page, read as a browser would."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.tags: set[str] = set()
-        self.attributes: list[tuple[str, str | None]] = []
-        self.open: list[str] = []
-        self.text = ""
-        self.texts: dict[str, str] = {}
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        self.attributes += attrs
-        identity = dict(attrs).get("id")
-        self.open += [identity or ""] * (tag != "meta")
-
-    def handle_endtag(self, tag):
-        self.open.pop()
-
-    def handle_data(self, data):
-        self.text += data
-        for identity in filter(None, self.open):
-            self.texts[identity] = self.texts.get(identity, "") + data
-
-    def ids(self):
-        return [value for name, value in self.attributes if name == "id" and value]
 
 
 def observation(number, output, *entities, gain=1.0, error=None):

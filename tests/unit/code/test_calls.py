@@ -3,8 +3,8 @@
 import pytest
 
 from fusesearch.code.calls import CallGraph
-from fusesearch.code.modules import Outlines, outlines_of
-from fusesearch.localizers.cosil.tools import import_list, imported_files, structure_list
+from fusesearch.code.modules import Outlines
+from fusesearch.localizers.cosil.tools import structure_list
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
 
@@ -87,16 +87,6 @@ def test_callers_are_known_of_opened_modules_alone(outlines):
     assert graph.callees("no.py::f") == graph.callers("no.py::f") == graph.callees("use.py::g") == []  # there is no such entity
 
 
-def test_imports_lead_to_files(outlines):
-    found = imported_files(outlines, "src/pkg/core.py")
-    assert found == [f"src/pkg/{name}.py" for name in ("tools", "base", "deep/inner", "__init__")]
-    shown = import_list(outlines, ["src/pkg/core.py", "src/pkg/base.py"], 4000)
-    assert shown.endswith(
-        "file: src/pkg/base.py\n  imports of the project: none\n  imports from outside: none\n"
-        "  imported by, of these files: src/pkg/core.py"
-    )
-
-
 def test_lists_of_structure_name_every_function_once_and_are_cut_to_their_room(outlines, tmp_path):
     shown = structure_list(outlines, ["src/pkg/core.py", "src/pkg/tools.py"], 4000)
     assert shown.startswith(
@@ -119,13 +109,3 @@ def test_modules_that_import_one_another_in_circles_come_to_an_end(tmp_path):
     circle = {"a.py": "from b import A\nclass A(A):\n  def f(self): self.g()\n", "b.py": "from a import A\nclass B(A, B): pass\n"}
     graph = CallGraph(made(tmp_path, {**stars, **circle}))
     assert graph.callees("m0.py::f") == graph.callees("a.py::A.f") == []
-
-
-def test_outlines_are_shared_per_snapshot_and_read_nothing_outside(tmp_path):
-    (tmp_path / "a.py").write_text("def f(): pass\n")
-    (tmp_path / "link.py").symlink_to("/etc/hostname")
-    repository = Repository(tmp_path)
-    assert outlines_of(repository) is outlines_of(repository)
-    assert outlines_of(repository).get("a.py") is outlines_of(repository).get("a.py")
-    assert outlines_of(repository).get("link.py") is None
-    assert outlines_of(repository).get("../a.py") is None

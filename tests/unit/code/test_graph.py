@@ -1,18 +1,13 @@
 """The graph of a Python snapshot: what its edges mean, and that any source and any file of the cache is survived."""
 
-import gzip
-import json
-import os
 from pathlib import Path
 
 import pytest
 
-from fusesearch.code.graph.code_graph import FUNCTION, NODE_TYPES
+from fusesearch.code.graph.code_graph import NODE_TYPES
 from fusesearch.code.graph.facts import facts_of
-from fusesearch.code.graph.index import EntityIndex
 from fusesearch.code.graph.linking import link
 from fusesearch.code.graph.listing import Listing, Page, node_named, shown_node
-from fusesearch.code.graph.storing import cached_graph, read_facts, write_facts
 from fusesearch.code.names import Namer
 from fusesearch.core.config import Tools
 from fusesearch.search.repository import Repository
@@ -98,14 +93,6 @@ def test_every_edge_is_seen_from_both_of_its_ends(graph):
     assert holders == {node: int(node != "/") for node in graph.nodes()}
 
 
-def test_distance_goes_along_edges_in_either_direction(graph):
-    assert graph.distance("pkg/core.py::Shape", "pkg/core.py::Shape") == 0
-    assert graph.distance("pkg/base.py::make", "pkg/core.py::Shape") == 1
-    assert graph.distance("/", "pkg/core.py::Shape.area") == 4
-    assert graph.distance("pkg/core.py::scale", "other/far.py::Far.elsewhere_only") is None
-    assert graph.distance("pkg/core.py::scale", "nowhere") is None
-
-
 @pytest.mark.parametrize(
     ("text", "node"),
     [
@@ -121,52 +108,6 @@ def test_ids_are_read_as_models_write_them(graph, text, node):
     assert [node_named(shown_node(node), graph) for node in graph.nodes()] == list(graph.nodes())
 
 
-def test_a_damaged_cache_is_no_cache(tmp_path):
-    values = [None, 3, [[]], [None], [["a.py"]], [["a.py", "x", [], []]], [["a.py", 1, [["class"]], []]], {"a": 1}]
-    for data in (b"", b"PK", *(gzip.compress(json.dumps(value).encode()) for value in values)):
-        (tmp_path / "x.json.gz").write_bytes(data)
-        assert read_facts(tmp_path / "x.json.gz") is None, data
-
-
-def test_a_snapshot_is_parsed_once_and_found_again_by_its_content(repository, tmp_path):
-    cache = tmp_path / "cache"
-    first = cached_graph(repository, cache)
-    (kept,) = cache.iterdir()
-    write_facts(kept, [facts_of("only.py", "def cached(): pass\n")])
-    assert list(cached_graph(repository, cache).nodes(FUNCTION)) == ["only.py::cached"]
-    kept.write_bytes(kept.read_bytes()[:-9])
-    assert every_edge(cached_graph(repository, cache)) == every_edge(first) == every_edge(linked(dict(sorted(FILES.items()))))
-    (repository.root / "pkg/helpers.py").write_text("def other(x):\n    return x\n")
-    assert "pkg/helpers.py::other" in cached_graph(Repository(repository.root), cache)
-    assert len(list(cache.iterdir())) == 2
-
-
-def test_a_full_cache_drops_the_least_recently_used_graph_and_one_that_cannot_be_written_is_done_without(
-    repository, tmp_path, monkeypatch
-):
-    cache, blocked = tmp_path / "cache", tmp_path / "file"
-    write_facts(cache / "old.json.gz", [])
-    os.utime(cache / "old.json.gz", (1, 1))
-    monkeypatch.setattr("fusesearch.code.graph.storing.MAX_CACHE_BYTES", 1)
-    cached_graph(repository, cache)
-    assert "old.json.gz" not in {item.name for item in cache.iterdir()}
-    blocked.write_text("")
-    assert "pkg/core.py::scale" in cached_graph(repository, blocked / "cache")
-
-
-def test_nodes_are_found_by_name_and_by_words_but_no_tests(repository, graph):
-    index = EntityIndex(graph)
-    assert index.named("Shape") == index.named("shape") == ["pkg/core.py::Shape"]
-    assert index.named("core.py") == index.named("core") == ["pkg/core.py"]
-    assert index.named("test_area") == []
-    assert index.with_words_in_id("corner angles of the angle", 1) == ["pkg/core.py::Shape.Corner.angle"]
-    found = index.with_words_in_code("helpers clamp", 1, repository)
-    assert found[0] in ("pkg/core.py", "pkg/core.py::scale", "pkg/helpers.py::clamp")
-    assert index.with_words_in_code("", 3, repository) == index.with_words_in_id("§ zzz", 3) == []
-    empty = EntityIndex(linked({}))
-    assert empty.with_words_in_code("anything", 3, repository) == empty.with_words_in_id("anything", 3) == []
-
-
 def test_a_page_ends_at_its_limit_and_says_so(repository, graph):
     page = Page(Tools(output_chars=200))
     Listing(repository, graph).add(page, "pkg/core.py")
@@ -174,20 +115,6 @@ def test_a_page_ends_at_its_limit_and_says_so(repository, graph):
     assert len(found.output) <= 200
     assert found.output.endswith("ask for less at a time)")
     assert found.entities == [f"pkg/core.py:{number}" for number in range(1, len(found.entities) + 1)]
-
-
-@pytest.mark.parametrize(
-    ("path", "name", "holder", "function"),
-    [
-        ("pkg/core.py", "Shape.area", "", "Shape.area"), ("pkg/core.py", "area", "Shape", "Shape.area"),
-        ("pkg/core.py", "area()", "", "Shape.area"), ("pkg/core.py", "Shape.area.inner", "", "Shape.area"),
-        ("pkg/core.py", "Shape::__init__", "", "Shape.__init__"), ("pkg/core.py", "Shape", "", None),
-        ("pkg/core.py", "", "", None), ("pkg/core.py", "...", "", None), ("gone.py", "f", "", None),
-    ],
-)  # fmt: skip
-def test_functions_are_named_as_the_metrics_name_them(repository, path, name, holder, function):
-    location = Namer(repository).function(path, name, holder)
-    assert (location.function if location else None) == function
 
 
 def test_a_line_is_named_by_its_function(repository):

@@ -1,11 +1,6 @@
 """Kinds of files by their paths, in the layouts of several languages."""
 
-from pathlib import PurePosixPath
-
-from hypothesis import given
-from hypothesis import strategies as st
-
-from fusesearch.code.kinds import _parts_of, file_kind, is_code, is_foreign, is_test
+from fusesearch.code.kinds import file_kind, is_code, is_foreign, is_test
 
 
 def test_tests_are_recognized_in_every_layout_and_names_that_only_sound_like_them_are_code():
@@ -54,11 +49,3 @@ def test_vendored_and_generated_files_are_told_by_their_path():
     assert all(map(is_foreign, foreign))
     own = ["src/a.c", "vendor.py", "dist.js", "src/generate.py", "build.rs", "admin.js", "src/vendors.py", "g.ts"]
     assert not any(map(is_foreign, own))
-
-
-@given(st.text("a./B_", max_size=12))
-def test_the_parts_of_a_path_are_those_of_pathlib(path):
-    file, found = PurePosixPath(path), _parts_of(path)
-    folders = [folder for folder in file.parts[:-1]] if file.name else []
-    assert (["/" if folder == "//" else folder for folder in folders], file.name) == (found.folders, found.name)
-    assert (file.stem, file.suffix.removeprefix(".").lower()) == (found.stem, found.suffix)

@@ -31,14 +31,6 @@ def test_one_import_leads_from_the_code_of_python_to_the_other_languages():
     assert imports == [("reader.py", "from fusesearch.code.other import reader")]
 
 
-def test_every_language_has_a_suffix():
-    suffixes = ["js", "ts", "tsx", "java", "go", "rs", "c", "cpp", "cs", "rb", "php", "kt", "swift", "scala"]
-    assert [language_of(f"a.{suffix}") for suffix in suffixes] == list(LANGUAGES)
-    assert language_of("Makefile") is None
-    assert language_of("a.d/notes") is None
-    assert language_of("A.CPP") == "cpp"
-
-
 @pytest.mark.parametrize(
     ("path", "source", "code"),
     [

@@ -1,12 +1,9 @@
 """What Agentless and CoSIL show of a repository: the tree, the skeletons, the numbered lines."""
 
-from itertools import pairwise
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusesearch.code.outline import outline
-from fusesearch.code.skeleton import merged, numbered, skeleton
+from fusesearch.code.skeleton import skeleton
 from fusesearch.code.tree import source_files, tree_text
 
 NAMES = st.text("abcde_", min_size=1, max_size=4)
@@ -96,18 +93,3 @@ class Shape(Base):
         ...""")
     other = skeleton("a.js", "class Box {\n  open(a,\n       b) {\n    return 1;\n  }\n}\n")
     assert other == "# Box.open (lines 2-5)\n  open(a,\n       b) {\n    ..."
-
-
-def test_numbered_lines_say_what_is_left_out():
-    found = outline("a.py", "\n".join(f"line {i}" for i in range(1, 21)))
-    assert numbered(found, [(5, 5), (7, 7), (15, 15)], 1) == (
-        "...\n4|line 4\n5|line 5\n6|line 6\n7|line 7\n8|line 8\n...\n14|line 14\n15|line 15\n16|line 16\n..."
-    )
-
-
-@given(st.lists(st.tuples(st.integers(-5, 60), st.integers(-5, 60)), max_size=10), st.integers(0, 5), st.integers(0, 50))
-def test_merged_intervals_are_apart_and_inside(intervals, window, total):
-    found = merged(intervals, window, total)
-    for start, end in found:
-        assert 1 <= start <= end <= total
-    assert all(left[1] + 1 < right[0] for left, right in pairwise(found))

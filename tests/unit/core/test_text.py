@@ -2,28 +2,10 @@
 
 import codecs
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.core.text import decoded
-
-TEXT = "class Größe { }\n\U0001f600"
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        TEXT.encode(),
-        TEXT.encode("utf-8-sig"),
-        codecs.BOM_UTF16_LE + TEXT.encode("utf-16-le"),
-        codecs.BOM_UTF16_BE + TEXT.encode("utf-16-be"),
-        codecs.BOM_UTF32_LE + TEXT.encode("utf-32-le"),
-        codecs.BOM_UTF32_BE + TEXT.encode("utf-32-be"),
-    ],
-)
-def test_a_byte_order_mark_tells_the_encoding(data):
-    assert decoded(data) == TEXT
 
 
 @given(st.binary(max_size=50))

@@ -30,14 +30,6 @@ def test_a_missing_file_names_its_stage_and_a_huge_one_is_refused_unread(tmp_pat
         read.episodes(path, "evaluate")
 
 
-def test_every_episode_of_a_file_can_be_opened_by_instance_and_run(tmp_path):
-    path = tmp_path / "trajectories.jsonl"
-    write_jsonl(path, [episode(number % 2, "sft", True, 1 + number) for number in range(4)])
-    found = read.episodes(path, "evaluate")
-    calls = [[len(read.episode(line, path).turns[0].calls) for line in found[instance_id(place)]] for place in (0, 1)]
-    assert calls == [[1, 3], [2, 4]]
-
-
 @pytest.mark.parametrize("line", ["{", "[]", "3", '{"instance_id": 3}', "\0", "[" * 100_000, "\udcff"])
 def test_a_damaged_line_is_one_clear_error(tmp_path, line):
     path = tmp_path / "trajectories.jsonl"

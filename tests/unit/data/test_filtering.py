@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.core.config import Filter, parse_section
-from fusesearch.core.errors import ConfigError, RepositoryError
+from fusesearch.core.errors import ConfigError
 from fusesearch.core.presets import FILTER_PRESETS
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.data.filtering import RULES, check_skip, contested_issues, drop_table, filter_pairs
@@ -171,13 +171,7 @@ def test_duplicates_are_those_of_kept_pairs():
     assert drops == {"malformed_patch": 1, "only_docs": 1, "duplicate_id": 1, "duplicate_issue": 1}
 
 
-def test_an_unreadable_repository_is_a_drop_and_pairs_stream_one_by_one():
-    def read(_: Instance):
-        raise RepositoryError("gone")
-
-    drops: Counter[str] = Counter()
-    assert list(filter_pairs([pair()], Filter(), read, drops)) == []
-    assert drops == {"no_snapshot": 1}
+def test_pairs_stream_one_by_one():
     endless = (pair(instance_id=str(number), problem_statement=f"{ISSUE} {number}") for number in count())
     stream = filter_pairs(endless, Filter(), lambda _: FILES.get, Counter())
     assert [next(stream).instance_id for _ in range(3)] == ["0", "1", "2"]

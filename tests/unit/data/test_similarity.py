@@ -31,10 +31,3 @@ def test_any_text_is_like_itself_in_any_order_unless_it_is_too_short(texts):
     similar.add(",".join(texts))
     distinct = set(",".join(texts).split(","))
     assert similar.holds(",".join([*reversed(texts), *texts])) == (len(distinct) >= MIN_SHINGLES)
-
-
-def test_signatures_are_the_same_in_every_process():
-    signature = Similar(0.8, str.split).signature(text(10))
-    assert signature is not None
-    assert signature == Similar(0.5, lambda text: reversed(text.split())).signature(text(10))
-    assert Similar(0.8, str.split).signature("") is None

@@ -9,7 +9,6 @@ from fusesearch.evaluation.environments import ENVIRONMENTS
 from fusesearch.evaluation.grid import load_grid
 from fusesearch.evaluation.names import check_names
 from fusesearch.evaluation.rewards import NAMES
-from fusesearch.localizers.episodes import SPECS
 from tasks.running.node import Node, node_file, read_node
 
 REWARDS = [*NAMES[:-1], "ndcg@5", "ndcg@10"]
@@ -66,11 +65,3 @@ def test_a_grid_file_refuses_an_unknown_name(tmp_path):
     path.write_text("{localizers: [bm25], benchmarks: [{name: b, instances: b.jsonl, repos: .}], agent: {toolset: bash}}")
     with pytest.raises(ConfigError, match=r"grid\.yaml: agent\.toolset: agent\.toolset 'bash' is unknown"):
         load_grid(path)
-
-
-def test_every_environment_has_a_spec_and_a_scorer():
-    assert ENVIRONMENTS.keys() == SPECS.keys()
-    for name, environment in ENVIRONMENTS.items():
-        assert environment.spec is SPECS[name]
-        assert environment.issues or environment.questions
-        assert (environment.spec.questions is not None) == bool(environment.issues and environment.questions)

@@ -144,6 +144,8 @@ def test_bad_predictions_are_one_clear_line(score, predictions, message):
     [
         ([], "has no instances"),
         ([{"instance_id": "1"}], "neither `files` nor `patch` is given"),
+        ([{"instance_id": "1", "patch": ""}], "neither `files`"),
+        ([{"instance_id": "1", "patch": "no patch"}], "the patch changes no file"),
         ([TRUTH[0], TRUTH[0]], "truth.jsonl: duplicate instance 1"),
     ],
 )

@@ -80,15 +80,6 @@ def test_with_one_seed_the_interval_of_a_pooled_figure_holds_the_truth_about_as_
     assert hits / 120 >= 0.9
 
 
-def test_one_seed_gives_the_ordinary_interval_over_instances():
-    values = np.random.default_rng(1).random((1, 200))
-    found = statistics.measure(arm(values), F1)
-    half = 1.972 * values.std(ddof=1) / np.sqrt(200)
-    assert (found.low, found.high) == pytest.approx((values.mean() - half, values.mean() + half), abs=1e-5)
-    assert found.spread.by_seed is None
-    assert (found.seeds, found.instances) == (1, 200)
-
-
 def test_seeds_that_differ_widen_the_interval_beyond_that_over_instances():
     same = np.tile(np.random.default_rng(2).random((1, 100)), (3, 1))
     apart = same + np.array([[-0.1], [0], [0.1]])
@@ -108,15 +99,6 @@ def test_a_difference_pairs_seeds_and_instances_and_leaves_out_what_one_arm_lack
     assert (found.seeds, found.instances) == (2, 50)
     assert found.p < 1e-6
     assert statistics.difference({0: left[0]}, {1: right[1]}, F1) is None
-
-
-def test_swapping_the_arms_turns_the_sign_and_the_same_scores_differ_by_nothing():
-    rng = np.random.default_rng(4)
-    left, right = arm(rng.random((2, 30))), arm(rng.random((2, 30)))
-    there, back = statistics.difference(left, right, F1), statistics.difference(right, left, F1)
-    assert (there.estimate, there.low, there.p) == pytest.approx((-back.estimate, -back.high, back.p))
-    found = statistics.difference(left, left, F1)
-    assert (found.estimate, found.low, found.high, found.p) == (0, 0, 0, 1)
 
 
 def test_runs_of_a_seed_weigh_like_one_and_absent_figures_give_none():
@@ -145,14 +127,6 @@ def test_a_difference_of_the_detectable_size_is_found_about_as_often_as_planned(
         error = statistics.spread_of(table).error
         hits += table.mean() > error.quantile(0.025) * error.size
     assert 0.72 <= hits / tables <= 0.88
-
-
-def test_a_difference_is_detectable_at_the_level_that_the_correction_leaves():
-    values = np.random.default_rng(14).random((3, 40))
-    (row,) = statistics.compare({"a": arm(values), "b": arm(values[::-1])}, [("a", "b")], {"f1": F1})
-    assert row.detectable() == pytest.approx(statistics.difference(arm(values), arm(values[::-1]), F1).spread.error.detectable())
-    assert row.detectable(tests=4) > row.detectable()
-    assert row.model_copy(update={"error": None}).detectable() is None
 
 
 ANSWER = st.tuples(st.booleans(), st.integers(0, 2))
@@ -185,12 +159,6 @@ def test_one_truth_with_functions_among_others_gives_a_figure_without_an_interva
     rows[0] = rows[0].model_copy(update={"true_functions": ["f"], "predicted_functions": ["f"]})
     found = statistics.measure({0: rows}, METRICS["function_micro_f1"].statistic)
     assert (found.estimate, found.low, found.high) == (1, None, None)
-
-
-def test_errored_scores_are_left_out():
-    rows = [*answers([(1, 0)] * 2), Score(instance_id="9", error="down")]
-    assert statistics.measure({0: rows}, F1).instances == 2
-    assert statistics.measure({0: answers([(1, 0)], error="down")}, METRICS["file_micro_f1"].statistic) is None
 
 
 def test_with_one_seed_the_test_is_the_paired_t_test():

@@ -11,7 +11,6 @@ import yaml
 
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import DataError
-from fusesearch.core.text import duration
 from fusesearch.reporting.experiment.results import read_results
 from tasks.experiments import schedule
 from tasks.experiments.plan import nodes_of, plan
@@ -159,7 +158,3 @@ def test_problems_of_the_results_are_reported_before_anything_runs(project, run,
     assert done.exit_code == 1
     assert said in " ".join(done.output.split())
     assert not (project / "experiments/dvc.yaml").exists()
-
-
-def test_a_duration_is_as_exact_as_it_is_known():
-    assert [duration(seconds) for seconds in (12.4, 100, 3600, 7505)] == ["12 s", "2 min", "1 h 00 min", "2 h 05 min"]

@@ -1,14 +1,10 @@
 """``python -m flows profile``: the params of a scale."""
 
-from pathlib import Path
-
 import pytest
 import yaml
 
 from fusesearch.core.config import load_params, parse_params
 from tests.fakes.checkout import NANO, checked_out
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -89,9 +85,3 @@ def test_a_date_of_a_profile_is_one_that_dvc_reads(run, checkout):
     assert result.exit_code == 0, result.output
     assert yaml.safe_load((checkout / "params.yaml").read_text())["mine"]["since"] == "2024-02-29"
     assert str(load_params(checkout / "params.yaml").mine.since) == "2024-02-29"
-
-
-def test_no_page_shows_a_date_that_dvc_cannot_read():
-    for page in [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]:
-        for block in page.read_text(encoding="utf-8").split("```yaml\n")[1:]:
-            assert "datetime" not in repr(yaml.safe_load(block.partition("```")[0])), page

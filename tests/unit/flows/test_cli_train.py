@@ -34,6 +34,9 @@ def test_histories_become_the_profile_own_over_a_students_and_what_the_user_chan
     assert first.exit_code == 0, first.output
     assert "o/n: 100 commits tell of a fault\n80 fixes are left (dropped most: only_docs 20)" in first.stdout
     assert "about 60 train, the newest 20 are held out" in first.stdout
+    assert "base checkpoint  the weights of ./no/base are not on this machine" in first.stdout
+    stopped = run("train")
+    assert (stopped.exit_code, "lacks base checkpoint, tokenizer: what" in stopped.stderr) == (1, True)
     params = load_params(checkout / "params.yaml")
     assert (params.profile, params.sft.epochs, params.mine.source) == ("own", 9, "git")
     assert params.mine.git.repositories == [f"o/n={checkout / 'clone'}"]
@@ -56,6 +59,7 @@ def test_the_last_lines_are_the_table_and_whether_the_student_is_worth_serving(r
         MAIN["report.markdown"].write_text("# Page\n\n**open, not worth serving: by far**\n\n**Table**\n")
 
     monkeypatch.setattr(train, "_reproduce", report)
+    monkeypatch.setattr(train, "_missing", list)
     done = run("train", "--repo", "o/n=clone").stdout
     assert all(text in done for text in ("sft_rl", "50.0", "[25.0, 75.0]", "\nopen, not worth serving: by far\n"))
 

@@ -146,11 +146,6 @@ def test_a_run_closes_the_runs_of_killed_processes_of_its_stage(project, monkeyp
     assert prefect.crashed == [1, 2]
 
 
-def test_the_address_of_a_run_holds_no_password(monkeypatch):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://ann:secret@mlflow.example.org/")
-    assert stages.run_page("abc") == "https://ann@mlflow.example.org/#/runs/abc"
-
-
 def test_a_run_that_is_not_recorded_yet_says_how_to_record_it(monkeypatch):
     pages = []
     monkeypatch.setattr(stages, "create_markdown_artifact", lambda page, **_: pages.append(page))

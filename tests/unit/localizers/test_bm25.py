@@ -1,13 +1,11 @@
 """Words of code, the ranking made of them, what is shared of a snapshot, and the bounds that need no model."""
 
 import asyncio
-import gc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusesearch.code.per_snapshot import PerSnapshot
 from fusesearch.core.config import Agent
 from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.core.schema import Instance, Truth
@@ -75,25 +73,6 @@ def test_one_answer_gives_back_both_rankings(files, functions):
     answer = as_answer(files, functions)
     assert answer.files == files
     assert answer.functions == functions
-
-
-def test_an_index_is_built_once_for_all_that_ask_and_forgotten_with_its_repository(repository):
-    built = []
-    shared = PerSnapshot(lambda found: built.append(1) or ["index"], lambda made: 10, limit=15)
-
-    async def ask():
-        return await asyncio.gather(*(shared.of(repository) for _ in range(20)))
-
-    results = asyncio.run(ask())
-    assert built == [1]
-    assert all(one is results[0] for one in results)
-    other = Repository(repository.root / "shop")
-    shared.get(other)
-    shared.get(repository)  # the limit holds one: this was dropped, and is made again
-    assert built == [1, 1, 1]
-    del other
-    gc.collect()
-    assert len(shared._entries) == 1
 
 
 @given(st.lists(NAMES, unique=True), st.sets(st.sampled_from("abcd"), min_size=1))

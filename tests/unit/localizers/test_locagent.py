@@ -8,10 +8,11 @@ from fusesearch.code.graph.listing import Page
 from fusesearch.code.names import Namer
 from fusesearch.core.config import Tools
 from fusesearch.localizers.locagent import read_answer
-from fusesearch.localizers.locagent.arguments import MAX_ITEMS
+from fusesearch.localizers.locagent.arguments import TraverseGraph
 from fusesearch.localizers.locagent.tools import MANY, OUTLINE_LINES, GraphTools
-from fusesearch.localizers.locagent.traversal import MAX_EDGES, Walk, add_tree
+from fusesearch.localizers.locagent.traversal import MAX_EDGES, add_tree
 from fusesearch.search.repository import Repository
+from fusesearch.search.tool import MAX_ITEMS
 from tests.fakes.git import write
 
 FILES = {
@@ -50,22 +51,8 @@ def repository(tmp_path_factory):
 
 
 @pytest.fixture
-def tools(repository, tmp_path):
-    return GraphTools(repository, Tools(), tmp_path / "graphs")
-
-
-async def seen(tools, name, **arguments):
-    return await tools.call(name, arguments)
-
-
-async def test_one_exact_id_is_shown_whole_with_numbers(tools):
-    found = await seen(tools, "search_entity", terms=["shop/cart.py:Cart.total"])
-    assert found.output.split("\n")[1:] == [
-        "function /repo/shop/cart.py::Cart.total, lines 10-11",
-        "10\t    def total(self):",
-        "11\t        return sum_up(self.items())",
-    ]
-    assert found.entities == ["shop/cart.py:10", "shop/cart.py:11"]
+def tools(repository):
+    return GraphTools(repository, Tools())
 
 
 SUM_UP = "function /repo/shop/cart.py::sum_up, lines 17-18"
@@ -104,25 +91,12 @@ async def test_tools_show_what_is_asked_for(tools, name, arguments, shown, hidde
     assert entities in (None, found.entities)
 
 
-async def test_a_walk_is_shown_as_a_tree_with_its_edges(tools):
-    down = await seen(tools, "traverse_graph", start=["/repo/shop/cart.py::sum_up"], hops=2)
-    assert down.output.split("\n") == [
-        "/repo/shop/cart.py::sum_up",
-        "└── invokes ── /repo/shop/money.py::Money",
-        "    ├── contains ── /repo/shop/money.py::Money.__init__",
-        "    └── contains ── /repo/shop/money.py::Money.rounded",
-    ]
-    assert down.entities == ["shop/cart.py", "shop/money.py"]
-    up = await seen(tools, "traverse_graph", start=["shop/money.py::Money"], direction="upstream", hops=1, edge_types=["invokes"])
-    assert up.output.split("\n")[1:] == ["└── invokes-by ── /repo/shop/cart.py::sum_up"]
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "reason"),
     [
         ("bash", {}, "there is no tool bash"),
         ("search_entity", {}, "give terms"),
-        ("search_entity", {"terms": [1]}, "must be text"),
+        ("search_entity", {"terms": [1]}, "must be a string"),
         ("search_entity", {"lines": [1]}, "with lines, file_pattern must be one file"),
         ("search_entity", {"terms": ["a"] * (MAX_ITEMS + 1)}, "at most"),
         ("search_entity", {"query": "x"}, "unknown argument query"),
@@ -143,7 +117,7 @@ async def test_faults_are_one_line_that_says_what_is_right(tools, name, argument
 def test_a_large_walk_ends_and_says_so():
     graph = link([facts_of("a.py", "\n".join(f"def f{n}(): pass" for n in range(MAX_EDGES + 10)))])
     page = Page(Tools())
-    add_tree(page, graph, "a.py", Walk())
+    add_tree(page, graph, "a.py", TraverseGraph(("a.py",)))
     assert page.outcome().output.count("contains") == MAX_EDGES
     assert "the walk ends" in page.outcome().output
 

@@ -14,7 +14,7 @@ from fusesearch.evaluation.grid import Benchmark, Grid, load_grid
 from fusesearch.evaluation.protocols import PROTOCOLS
 from fusesearch.evaluation.results import Cell, CellResult, Loaded, Manifest
 from fusesearch.evaluation.running import cells_of
-from fusesearch.reporting.comparison import compare_cells, heading, paper_rows, quality_columns
+from fusesearch.reporting.comparison import compare_cells, paper_rows, quality_columns
 from fusesearch.reporting.comparison_pages import sections_of
 from fusesearch.reporting.page import Page, Section, show
 from fusesearch.reporting.table import Row, Table
@@ -32,13 +32,6 @@ def test_the_papers_rows_stand_under_the_protocol_and_benchmark_they_are_of(prot
     assert len(found) == rows
     keys = {column.paper for column in quality_columns(PROTOCOLS[protocol])}
     assert all(keys & set(row.figures) >= {"file_f1"} or protocol == "tooltrain" for row in found)
-
-
-def test_columns_and_headings_are_the_papers():
-    (row, *_) = paper_rows("tooltrain", "verified", REFERENCE)
-    assert set(row.figures) <= {column.paper for column in quality_columns(PROTOCOLS["tooltrain"])}
-    names = ["file_recall@5", "function_ndcg@5", "module_acc@10", "file_f1", "f1"]
-    assert [heading(name) for name in names] == ["File R@5", "Function nDCG@5", "Module Acc@10", "File F1", "F1"]
 
 
 def test_cells_are_text_wherever_they_are_printed():
@@ -114,13 +107,6 @@ def test_a_malformed_grid_is_one_clear_line(tmp_path, change, message):
         load_grid(write(tmp_path / "g.yaml", data))
 
 
-@pytest.mark.parametrize(("names", "message"), [(["nobody"], "'nobody' is unknown"), (["fusesearch"], "asks a model")])
-def test_localizers_are_checked_before_any_work(tmp_path, names, message):
-    grid = load_grid(write(tmp_path / "g.yaml", {"localizers": names, "benchmarks": [BENCHMARK]}))
-    with pytest.raises(ConfigError, match=message):
-        cells_of(grid)
-
-
 ROW = {"instance_id": "i", "repo": "o/r", "base_commit": "c", "problem_statement": "p", "patch": ""}
 
 
@@ -135,22 +121,3 @@ def test_a_benchmark_is_a_file_of_swe_bench_or_one_of_our_own(tmp_path):
     (tmp_path / "c.jsonl").write_text(f"{json.dumps(ROW)}\n" * 2)
     with pytest.raises(DataError, match="duplicate instance i"):
         read_benchmark(tmp_path / "c.jsonl")
-
-
-def test_instances_whose_repository_comes_later_are_taken_in_then(tmp_path):
-    from fusesearch.evaluation.benchmarks import prepare
-    from fusesearch.evaluation.grid import Benchmark
-
-    known = {**ROW, "truth": Truth(files=["a.py"]).model_dump()}
-    (tmp_path / "i.jsonl").write_text(
-        "".join(f"{json.dumps(row)}\n" for row in (known, {**ROW, "instance_id": "j", "patch": "x"}))
-    )
-    (tmp_path / "repos").mkdir()
-    benchmark = Benchmark(name="b", instances=tmp_path / "i.jsonl", repos=tmp_path / "repos")
-    for _ in range(2):
-        found = prepare(benchmark, tmp_path / "cache", 0)
-        assert [row.instance_id for row in found.instances] == ["i"]
-        assert "no such git repository" in found.facts.excluded["j"]
-    (tmp_path / "i.jsonl").write_text(json.dumps({**ROW, "patch": "x"}))
-    with pytest.raises(DataError, match="none of 1 instances can be used"):
-        prepare(benchmark, tmp_path / "cache", 0)

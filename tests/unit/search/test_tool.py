@@ -4,16 +4,8 @@ from fusesearch.core.errors import ToolError
 from fusesearch.search.glob import Glob
 from fusesearch.search.grep import Grep
 from fusesearch.search.read_file import ReadFile
-from fusesearch.search.tools import parse_call, schemas
-
-
-def test_schemas_name_the_three_tools_and_their_arguments():
-    functions = {schema["function"]["name"]: schema["function"]["parameters"] for schema in schemas()}
-    assert {name: (parameters["required"], [*parameters["properties"]]) for name, parameters in functions.items()} == {
-        "grep": (["pattern"], ["pattern", "path", "glob", "output_mode", "context"]),
-        "glob": (["pattern"], ["pattern", "path"]),
-        "read_file": (["path"], ["path", "start_line", "end_line"]),
-    }
+from fusesearch.search.results import cut
+from fusesearch.search.tools import parse_call
 
 
 def test_numbers_as_text_and_nulls_are_understood():
@@ -48,3 +40,9 @@ def test_a_wrong_call_says_what_would_be_right(name, arguments, words):
         parse_call(name, arguments)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_lines_lose_control_characters_and_are_cut_with_a_mark():
+    assert cut("\tif x:\x1b[31m\x00 \r", 40) == "\tif x:\ufffd[31m\ufffd"
+    assert cut("a" * 30, 20) == "a" * 19 + "…"
+    assert cut("a" * 20 + " " * 100, 20) == "a" * 20

@@ -1,7 +1,7 @@
 """What a reproduction says before it begins, and what a record says of a run's cost."""
 
 from fusesearch.core.config import Params
-from tasks.running.forecast import NANO, due, forecast
+from tasks.running.forecast import due, forecast
 from tasks.running.record import RunRecord
 from tasks.stages import STAGES
 
@@ -17,10 +17,6 @@ def test_it_tells_how_long_the_last_runs_took_where_that_is_known():
     assert said.startswith("To run: sft (2 min), grpo.\nTheir last runs took 2 min together. ")
     assert "last runs" not in forecast(["sft"], {})
     assert forecast([], {}) == "Nothing to run: every stage is up to date."
-
-
-def test_what_has_not_run_here_takes_what_it_took_in_the_reference():
-    assert set(NANO) == set(STAGES)
 
 
 def test_a_record_has_processor_seconds_and_the_processors_name():

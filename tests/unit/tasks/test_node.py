@@ -70,14 +70,6 @@ def test_a_wrong_command_line_is_refused_in_one_line(written, arguments, says):
     assert "\n" not in str(refused.value)
 
 
-def test_a_damaged_file_of_a_node_is_refused_in_one_line(written):
-    for changes, says in (({"sft": {"epoch": 2}}, "params.sft.epoch: Extra inputs"), ({"origins": 3}, "origins")):
-        written(**changes)
-        with pytest.raises(ConfigError, match=says) as refused:
-            parse_node("sft", ["--node=sft-0a1b2c3d"])
-        assert "\n" not in str(refused.value)
-
-
 def test_a_node_writes_into_its_folder_and_reads_where_its_inputs_were_made():
     assert SFT.places["sft.checkpoint"] == NODES / "sft-0a1b2c3d/checkpoint"
     assert SFT.places["sft.metrics"] == NODES / "sft-0a1b2c3d/metrics.json"

@@ -3,7 +3,6 @@
 import errno
 import os
 import threading
-from pathlib import Path
 
 import pytest
 from filelock import FileLock
@@ -11,7 +10,6 @@ from filelock import FileLock
 from fusesearch.core.config import Mine
 from fusesearch.core.digests import digest, file_digest
 from fusesearch.core.errors import AlreadyRunning, ArtifactError
-from tasks.running import resume
 from tasks.running.process import identity
 from tasks.running.resume import alone, finished, progress_dir, publish
 
@@ -37,12 +35,6 @@ def test_a_missing_input_names_what_to_run(tmp_path):
         progress_dir("filter", tmp_path / "pairs.parquet", root=tmp_path / "progress")
 
 
-def test_parts_of_a_digest_are_kept_apart_and_keys_have_no_order():
-    assert digest("a", "bc") != digest("ab", "c")
-    assert digest(1, 23) != digest(12, 3)
-    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
-
-
 def test_compiled_files_do_not_count(tmp_path):
     (tmp_path / "a.py").write_text("x = 1")
     before = digest(tmp_path)
@@ -57,13 +49,6 @@ def test_finished_removes_only_that_stage(tmp_path):
     finished("grpo", root=tmp_path)
     assert not mine.exists()
     assert other.exists()
-
-
-def test_publish_replaces_a_file(tmp_path):
-    (tmp_path / "new").write_text("new")
-    (tmp_path / "final").write_text("old")
-    publish(tmp_path / "new", tmp_path / "final")
-    assert (tmp_path / "final").read_text() == "new"
 
 
 def test_file_digest_is_what_dvc_records(tmp_path):
@@ -92,22 +77,6 @@ def test_publish_replaces_a_folder_as_a_whole(tmp_path, monkeypatch, across_file
     assert [child.name for child in target.parent.iterdir()] == ["final"]
     assert [child.name for child in target.iterdir()] == ["new"]
     assert not source.exists()
-
-
-def test_a_file_is_read_once_while_it_stays_as_it_is(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    read = []
-    monkeypatch.setattr(resume, "file_digest", lambda path: read.append(path) or file_digest(path))
-    Path("data").mkdir()
-    for name in ("a", "b"):
-        (Path("data") / name).write_text(name)
-        os.utime(Path("data") / name, (1, 1))
-    before = progress_dir("sft", Path("data"))
-    assert progress_dir("sft", Path("data")) == before == progress_dir("sft", Path("data"))
-    assert len(read) == 2
-    (Path("data") / "a").write_text("c")
-    assert progress_dir("sft", Path("data")) != before
-    assert len(read) == 3
 
 
 def test_a_process_whose_starter_is_gone_is_waited_for(tmp_path, monkeypatch):

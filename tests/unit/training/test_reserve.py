@@ -48,10 +48,10 @@ def test_the_seed_draws_them_and_their_order_in_the_file_does_not():
     assert first == again != other
 
 
-@pytest.mark.parametrize("size", [1, 8])
-def test_a_pool_without_prompts_to_spare_is_refused(size):
-    with pytest.raises(DataError, match=f"the rl split has {size} instances, and grpo.validation.prompts takes 8"):
-        reserve(pool(size), 8, 0)
+def test_a_small_pool_gives_half_and_one_without_two_prompts_to_spare_is_refused():
+    assert [len(rows) for rows in reserve(pool(9), 8, 0)] == [5, 4]
+    with pytest.raises(DataError, match="the rl split has 3 instances, too few for a validation"):
+        reserve(pool(3), 8, 0)
 
 
 def saved(out, step, whole=True):

@@ -6,7 +6,7 @@ from fusesearch.agents.parsing import format_answer
 from fusesearch.core.config import Select
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Truth, Turn
-from fusesearch.training.selection import REASONS, drop_table, kept, plane, select
+from fusesearch.training.selection import REASONS, drop_table, kept, select
 
 TRUTH = Truth(files=["a.py"], functions=["a.py::f"], lines={"a.py": [(1, 2)]})
 RIGHT = Answer(modify=[Location(path="a.py", function="f")])
@@ -54,6 +54,13 @@ def test_a_word_for_word_repetition_of_a_kept_candidate_is_dropped_within_an_ins
     assert reasons([candidate(answer=WRONG), candidate()]) == ["low_f1", None]
 
 
+def test_the_best_of_an_instance_are_kept_by_f1_and_then_by_e():
+    half = Answer(modify=[*RIGHT.modify, Location(path="b.py", function="f")])
+    several = [candidate(answer=half), candidate(gain=0.6), candidate(gain=0.9, text="other"), candidate("j", answer=half)]
+    assert reasons(several, per_instance=2) == ["over_limit", None, None, None]
+    assert reasons(several, per_instance=1) == ["over_limit", "over_limit", None, None]
+
+
 def test_the_limit_takes_one_of_every_instance_before_a_second():
     several = [candidate("i", text=str(n)) for n in range(3)] + [candidate("j"), candidate("k")]
     assert reasons(several, max_trajectories=3) == [None, "over_limit", "over_limit", None, None]
@@ -71,11 +78,6 @@ def test_drops_and_kept_add_up_to_all_candidates():
     drops = drop_table(judged)
     assert list(drops) == list(REASONS)
     assert len(kept(judged)) + sum(drops.values()) == len(candidates)
-
-
-def test_the_plane_shows_scored_candidates_only():
-    rows = plane(select([candidate(), candidate(error="x")], {"i": TRUTH}, Select()))
-    assert rows == [{"instance_id": "i", "guidance": 2, "f1": 1.0, "efficiency": 1.0, "efficiency_call": 0.5, "outcome": "kept"}]
 
 
 def test_a_candidate_of_an_unknown_instance_is_an_error():

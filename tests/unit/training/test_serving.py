@@ -1,7 +1,6 @@
 """How vLLM is started and asked, without vLLM."""
 
 import json
-import re
 
 import pytest
 
@@ -34,13 +33,6 @@ def test_the_type_is_that_of_the_configuration_where_it_says_one(checkpoint):
         assert serving.saved_dtype(checkpoint) == dtype
 
 
-def test_the_users_environment_wins(monkeypatch):
-    monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
-    assert serving.environment()["VLLM_CPU_KVCACHE_SPACE"] == "1"
-    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "8")
-    assert serving.environment()["VLLM_CPU_KVCACHE_SPACE"] == "8"
-
-
 def test_unknown_options_go_to_vllm_and_the_server_listens_on_this_machine_alone(checkpoint, monkeypatch):
     seen = []
     monkeypatch.setattr(serving.os, "execve", lambda program, line, environment: seen.extend(line))
@@ -55,10 +47,3 @@ def test_a_missing_checkpoint_or_environment_is_named(checkpoint, monkeypatch):
     monkeypatch.setattr(serving, "ENVIRONMENT", checkpoint / "none")
     with pytest.raises(ConfigError, match="make serve-model"):
         serving.main([str(checkpoint)])
-
-
-def test_vllm_is_the_version_the_lock_has_for_gpus(request):
-    root = request.config.rootpath
-    pinned = re.search(r"^vllm-cpu==(.+)$", (root / "tests/trials/serving/requirements.txt").read_text(), re.MULTILINE)
-    assert pinned
-    assert f"\nvllm=={pinned[1]}\n" in (root / "requirements.lock").read_text()

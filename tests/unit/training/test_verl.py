@@ -4,8 +4,10 @@ import json
 from functools import reduce
 from operator import getitem
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 from fusesearch.cli.profiles import load_profile
 from fusesearch.core.config import Params, parse_params
@@ -14,6 +16,7 @@ from fusesearch.core.overrides import override
 from fusesearch.core.schema import Score
 from fusesearch.training.engines.verl_files import Noted, configured, noted
 from fusesearch.training.engines.verl_training import FIGURES, Places, configuration, figures_in, last_error
+from fusesearch.training.grpo import _arguments
 
 ROOT = Path(__file__).parents[3]
 WRITTEN = Path(__file__).with_name("verl_metrics.jsonl")
@@ -83,6 +86,31 @@ def test_a_profile_and_its_configuration_agree(name):
         assert type(value)(said[f"actor_rollout_ref.{key}"]) == value, key
     assert said["data.train_batch_size"] == laid["data"]["train_batch_size"]
     assert said["fusesearch.reward"] == laid["fusesearch"]["reward"]
+
+
+@pytest.mark.parametrize("profile", ["small", "paper-4b", "reposearch-r1"])
+@pytest.mark.parametrize(
+    ("loss", "aggregated", "scaled"),
+    [
+        ("grpo", "seq-mean-token-mean", "group"),
+        ("dr_grpo", "seq-mean-token-sum-norm", "none"),
+        ("dapo", "token-mean", "f1_first"),
+    ],
+)
+def test_one_profile_gives_both_engines_the_same_loss(tmp_path, profile, loss, aggregated, scaled):
+    asked = {"grpo.loss_type": loss, "grpo.scale_rewards": scaled, "grpo.entropy_coef": 0.01}
+    others = {"grpo.search.kind": "independent", "grpo.judge.model": "", "compute.ranks": 1}
+    params = override(load_profile(profile, ROOT), asked | others, "test")
+    log, model = tmp_path / "log.jsonl", torch.nn.Linear(1, 1)
+    run = SimpleNamespace(params=params, section=params.grpo, trimmed=False, log=log, model=model)
+    ours, laid = _arguments(run), written(params)
+    actor, rollout, algorithm = (*(laid["actor_rollout_ref"][name] for name in ("actor", "rollout")), laid["algorithm"])
+    assert (ours.loss_type, actor["loss_agg_mode"]) == (loss, aggregated)
+    assert algorithm["norm_adv_by_std_in_grpo"] is (ours.scale_rewards == "group")
+    assert algorithm["filter_groups"] == {"enable": scaled == "f1_first", "metric": "f1"}
+    theirs = (actor["entropy_coeff"], actor["kl_loss_coef"], actor["optim"]["lr"], actor["loss_scale_factor"])
+    assert theirs == (ours.entropy_coef, ours.beta, ours.learning_rate, ours.max_completion_length)
+    assert (rollout["n"], rollout["temperature"]) == (ours.num_generations, ours.temperature)
 
 
 def test_params_are_laid_over_the_configuration():

@@ -29,8 +29,8 @@ PRESETS = {
 BENCHMARKS: list[str] = read_json(Path(__file__).with_name("benchmarks.json"))
 """Repositories that benchmarks take their tasks from, in lower case; what is mined of them would be training on the test.
 
-SWE-bench with its Lite, Verified, dev and multilingual sets, and Multi-SWE-bench. LocBench names its repositories only
-in its file: give that file under ``split.benchmarks``.
+SWE-bench with its Lite, Verified, dev, multilingual and Pro sets, Multi-SWE-bench, SWE-PolyBench, and what is known of LocBench,
+which names its repositories only in its file: give that file under ``split.benchmarks``.
 """
 
 SEARCH_LIMIT = 1000

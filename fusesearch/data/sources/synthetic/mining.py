@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -46,8 +46,6 @@ SPARE_SECONDS = 600.0
 """A worker's wall time beyond a minute for each second of :data:`SECONDS_PER_REPOSITORY`."""
 POLL_SECONDS = 0.2
 """How often a worker's messages are read."""
-MOST_COMMON, LEAST_COMMON = 0.05, 2
-"""The share of a family's questions that one answer may have, so that none is a good guess, and how many it may always have."""
 
 
 @dataclass
@@ -83,7 +81,7 @@ class Synthetic:
         workers have finished their repositories.
         """
         packages = [row for row in parse_packages(self.config.packages) if only is None or row.repo in only]
-        total = sum(self._wanted) * len(packages)
+        total = self.config.per_repository * len(packages)
         repos_dir.mkdir(parents=True, exist_ok=True)
         for leftover in repos_dir.glob(".partial-*"):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -118,7 +116,6 @@ class Synthetic:
                     raise
             rows = [journal.rows[keys[package.repo]] for package in packages if keys[package.repo] in journal]
         instances = [Instance.model_validate(instance) for row in rows for instance in row["instances"]]
-        instances, common = without_common(instances)
         if not instances:
             reasons = "; ".join(skipped.values()) or "no mutant was observed by a doctest"
             raise DataError(f"mine: no instance from {len(packages)} packages: {reasons}")
@@ -127,23 +124,15 @@ class Synthetic:
             "ended_by_clock": sum(row["ended_by_clock"] for row in rows),
             "unsteady": {row["repo"]: row["unsteady"] for row in rows if row["unsteady"]},
         }
-        return Mined(instances, table | ({"common_answers": common} if "questions" in self.config.tasks else {}), clock)
+        return Mined(instances, table, clock)
 
     def _key(self, package: Package) -> str:
         """What a repository's instances depend on."""
-        options = (*self._wanted, self.config.attempts_per_repository, package.module, package.without)
-        return f"{package.repo} {package.version} {VERSION} {self.seed} {options}"
-
-    @property
-    def _wanted(self) -> tuple[int, int]:
-        """Faults and questions to keep of a repository."""
-        config = self.config
-        faults = config.per_repository if "faults" in config.tasks else 0
-        return faults, config.questions_per_repository if "questions" in config.tasks else 0
+        options = (self.config.per_repository, self.config.attempts_per_repository, package.module, package.without)
+        return f"{package.repo} {package.version} {VERSION} {self.seed} {options}" + " pairs" * ("pairs" in self.config.tasks)
 
     def _run_worker(self, package: Package, repos_dir: Path, on_kept: Callable[[int], None]) -> dict[str, Any]:
         """The worker's report of a package. Raises :class:`InfrastructureError` when it ends without one."""
-        keep, questions = self._wanted
         job = {
             "repo": package.repo,
             "module": package.module,
@@ -151,8 +140,8 @@ class Synthetic:
             "root": str(package.root) if package.root else None,
             "seed": self.seed,
             "git_dir": str((repos_dir / f"{package.slug}.git").resolve()),
-            "keep": keep,
-            "questions": questions,
+            "keep": self.config.per_repository,
+            "pairs": "pairs" in self.config.tasks,
             "attempts": self.config.attempts_per_repository,
             "seconds": SECONDS_PER_REPOSITORY,
         }
@@ -208,22 +197,6 @@ def _last(said: IO[bytes]) -> dict[str, Any]:
 def _work(package: Package) -> float:
     """How long a package takes beside others, so that none is left to one process at the end."""
     return size_of(package) * (SLOWER if package.owner in SLOW else 1)
-
-
-def without_common(instances: Sequence[Instance]) -> tuple[list[Instance], int]:
-    """The instances without surplus questions, in order, and how many those are. Instances that are not questions stay."""
-    families = Counter(row.truth.expected.family for row in instances if row.truth and row.truth.expected)
-    answers: Counter[tuple[str, ...]] = Counter()
-    kept = []
-    for row in instances:
-        expected = row.truth.expected if row.truth else None
-        if expected is not None:
-            answer = (expected.family, *expected.values)
-            answers[answer] += 1
-            if answers[answer] > max(LEAST_COMMON, MOST_COMMON * families[expected.family]):
-                continue
-        kept.append(row)
-    return kept, len(instances) - len(kept)
 
 
 def _died(package: Package, how: str) -> InfrastructureError:

@@ -10,9 +10,9 @@ import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fusesearch.core.errors import FusesearchError
 from fusesearch.data.sources.synthetic import git_writer
@@ -22,10 +22,6 @@ from fusesearch.data.sources.synthetic.packages import Package
 from fusesearch.data.sources.synthetic.recording import record
 from fusesearch.data.sources.synthetic.sandbox import Sandbox, fix_addresses, fix_random_numbers
 from fusesearch.data.sources.synthetic.search import Finding, MutantSearch
-
-if TYPE_CHECKING:
-    from fusesearch.data.sources.synthetic.questions.families import Question
-    from fusesearch.data.sources.synthetic.questions.making import Asked
 
 WALL_SECONDS = 400.0
 """For any child, far more than it needs on a machine that is busy with other work."""
@@ -67,18 +63,12 @@ def mine_package(job: dict[str, Any], say: Callable[[dict[str, Any]], None], ste
     try:
         corpus = Corpus(package)
         sandbox = Sandbox(job["seconds"], WALL_SECONDS, MEMORY_MB)
-        units = list(record(corpus, job["seed"], sandbox, docstrings=30 + 3 * max(job["keep"], job["questions"])))
+        units = list(record(corpus, job["seed"], sandbox, docstrings=30 + 3 * job["keep"]))
         search = MutantSearch(corpus, units, job["seed"], sandbox)
         search.run(job["keep"], job["attempts"], lambda kept: say({"kept": kept}))
-        asked = None
-        if job["questions"]:
-            # here, since what is imported before examples run decides addresses, and those the order of some sets
-            from fusesearch.data.sources.synthetic.questions.making import make_questions
-
-            asked = make_questions(corpus, job["seed"], sandbox, job["questions"])
-            say({"kept": len(search.findings) + len(asked.questions)})
         spent = sandbox.spent()
-        instances = _write(corpus, search.findings, asked, Path(job["git_dir"]))
+        planted = pairs(search.findings) if job["pairs"] else [[finding] for finding in search.findings]
+        instances = _write(corpus, planted, Path(job["git_dir"]))
     except FusesearchError as error:
         return {"skipped": str(error)}
     unsteady = "" if steady else "the system does not allow fixed addresses"
@@ -86,43 +76,37 @@ def mine_package(job: dict[str, Any], say: Callable[[dict[str, Any]], None], ste
         unsteady = "the processor seconds of a repository ran out"
     elif sandbox.late:
         unsteady = f"the clock ended examples {sandbox.late} times"
-    row = {"repo": package.repo, "instances": instances, "table": _table(corpus, search, asked)}
+    row = {"repo": package.repo, "instances": instances, "table": _table(corpus, search)}
     return {"row": row | {"ended_by_clock": sandbox.late, "unsteady": unsteady}}
 
 
-def _write(corpus: Corpus, findings: list[Finding], asked: Asked | None, git_dir: Path) -> list[dict[str, Any]]:
-    """Write the repository; return its instances as plain dicts in the order found."""
-    slug, named = corpus.package.slug, {}
+def pairs(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Two faults in two files for each issue, in the order found: one search does not find both. Without a partner none stays."""
+    waiting, made = list[Finding](), list[list[Finding]]()
     for finding in findings:
-        mutant = finding.mutant
-        named[f"{slug}-{digest(finding.function.entity, mutant.kind, mutant.start, mutant.replacement)[:8]}"] = finding
+        if other := next((row for row in waiting if row.function.path != finding.function.path), None):
+            waiting.remove(other)
+            made.append([other, finding])
+        else:
+            waiting.append(finding)
+    return made
+
+
+def _write(corpus: Corpus, planted: list[list[Finding]], git_dir: Path) -> list[dict[str, Any]]:
+    """Write the repository with the faults ``planted`` for each issue; return its instances as plain dicts in the order found."""
+    slug, named = corpus.package.slug, {}
+    for findings in planted:
+        of = [(row.function.entity, row.mutant.kind, row.mutant.start, row.mutant.replacement) for row in findings]
+        named[f"{slug}-{digest(*(part for parts in of for part in parts))[:8]}"] = findings
     files = {file.path: corpus.committed(file.path).text.encode() for file in corpus.files}
-    changes = {name: {finding.function.path: shortened(finding.text).text.encode()} for name, finding in named.items()}
-    plain, altered = f"{slug}-plain", f"{slug}-altered"
-    if asked:
-        changes |= {plain: {}, altered: asked.altered}
+    changes = {name: {row.function.path: shortened(row.text).text.encode() for row in rows} for name, rows in named.items()}
     written = git_writer.write_repository(git_dir, files, changes, f"{corpus.package.repo} {corpus.package.version}")
-    instances = [_instance(corpus, name, finding, *written[name]) for name, finding in named.items()]
-    for question in asked.questions if asked else []:
-        instances.append(_question(corpus, question, written[altered if question.expected.original else plain][0]))
-    return instances
+    return [_instance(corpus, name, findings, *written[name]) for name, findings in named.items()]
 
 
-def _question(corpus: Corpus, question: Question, commit: str) -> dict[str, Any]:
-    expected, repo = question.expected, corpus.package.repo
-    files = sorted({line.rpartition(":")[0] for line in expected.evidence})
-    return {
-        "instance_id": f"{corpus.package.slug}-{expected.family}-{digest(question.text)[:8]}",
-        "repo": repo,
-        "base_commit": commit,
-        "problem_statement": question.text,
-        "truth": {"files": files, "expected": expected.model_dump(mode="json")},
-        "provenance": {"source": "synthetic", "version": corpus.package.version, "task": "question",
-                       "family": expected.family, "hops": expected.hops},
-    }  # fmt: skip
-
-
-def _instance(corpus: Corpus, name: str, finding: Finding, commit: str, patch: str) -> dict[str, Any]:
+def _instance(corpus: Corpus, name: str, findings: list[Finding], commit: str, patch: str) -> dict[str, Any]:
+    """An instance; what its provenance says is of the first of its faults."""
+    finding = findings[0]
     package, function, symptom = corpus.package, finding.function, finding.symptom
     provenance = {
         "source": "synthetic",
@@ -143,16 +127,15 @@ def _instance(corpus: Corpus, name: str, finding: Finding, commit: str, patch: s
         "instance_id": name,
         "repo": package.repo,
         "base_commit": commit,
-        "problem_statement": finding.issue,
+        "problem_statement": "\n\n".join(row.issue for row in findings),
         "patch": patch,
         "provenance": provenance,
     }
 
 
-def _table(corpus: Corpus, search: MutantSearch, asked: Asked | None) -> dict[str, Any]:
-    """Counts of mutants tried, kept and dropped, by kind of fault and reason; and of questions, if any were made."""
+def _table(corpus: Corpus, search: MutantSearch) -> dict[str, Any]:
+    """Counts of mutants tried, kept and dropped, by kind of fault and reason."""
     return {
-        **({"questions": asked.table} if asked else {}),
         "repo": corpus.package.repo,
         "files": len(corpus.files),
         "docstrings": len(corpus.docstrings),

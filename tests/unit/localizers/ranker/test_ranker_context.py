@@ -56,17 +56,6 @@ def test_heads_say_whose_they_are_with_path_and_lines(tmp_path: Path):
     assert (callee.lines, callee.shown, callee.of) == ((1, 402), [(1, 1)], "shop/cart.py::Cart.total")
 
 
-def test_an_outline_has_heads_with_their_lines_and_not_what_stands_elsewhere(tmp_path: Path):
-    methods = "".join(f"\n    def part_{number}(self):\n        return '{'x' * 200}'\n" for number in range(30))
-    files = {"shapes.py": f"class Shape:\n    def area(self):\n        return 2\n{methods}"}
-    found = read_for("`Shape.area` returns 2", 500, tmp_path, files)
-    outline = [one for one in found.excerpts if one.kind == "outline"]
-    assert found.text.count("## Outline of shapes.py (") == 1
-    assert "\n5  Shape.part_0: def part_0(self):\n" in found.text or "part_0" in "".join(entities(found, "function"))
-    assert [one.lines for one in outline] == sorted(one.lines for one in outline)
-    assert "Shape.area" not in [one.function for one in outline]
-
-
 def test_a_long_function_is_cut_around_the_lines_that_the_issue_or_its_traceback_names(tmp_path: Path):
     body = "".join(f"    filler_{number} = {number}\n" for number in range(500))
     files = {"a.py": f"def convert(value):\n{body}    if value.currency_rounding:\n        return None\n{body}    return value\n"}

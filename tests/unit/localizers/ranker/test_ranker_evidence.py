@@ -302,17 +302,6 @@ def test_names_in_any_script_are_found_in_issue_and_code(tmp_path: Path, issue: 
     assert place["path"] == found.files[0].candidate.path
 
 
-@pytest.mark.parametrize("end", ["\n", "\\n"])  # the other is a log that is a string of JSON
-@pytest.mark.parametrize("place", [0.0, 0.3, 0.5, 0.8, 1.0])
-def test_a_text_of_megabytes_keeps_its_trace_and_error_wherever_they_stand(place: float, end: str):
-    log = [f"12:{number % 60:02}:07 ERROR worker.py:{number} cannot reach node {number % 7}" for number in range(20_000)]
-    start = round(place * len(log))
-    evidence = draw_evidence("It stops\n" + end.join([*log[:start], *TRACEBACK.split("\n"), *log[start:]]))
-    assert {"save", "write"} <= {frame.name for frame in evidence.frames}
-    assert "t:cannot write twice" in evidence.literals
-    assert {named.path.rpartition("/")[2] for named in evidence.paths} == {"run.py", "disk.py", "raw.py"}  # none of the log
-
-
 def test_a_trace_says_the_same_wherever_it_stands_in_a_log():
     log = [f"2026-11-28 12:{number % 60:02}:07 INFO store {number % 7} saved" for number in range(20_000)]
     rows = [json.dumps({"level": "info", "message": line}) for line in log]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
@@ -126,18 +125,3 @@ def test_a_small_tree_is_surer_only_of_what_the_issue_names():
         candidates = Candidates([Candidate("a.py", None, columns), Candidate("b.py", None, {})], [])
         plain, padded = (rank(candidates, file, function, least).files[0].probability for least in (0, FEW_FILES))
         assert padded < plain if lower else padded == plain
-
-
-def test_the_one_module_before_a_name_counts_more_than_one_of_two():
-    file, function = read_models(WEIGHTS)
-    sure = []
-    for share in (0.5, 1.0):
-        named = Candidate("b.py", None, {"defines_dotted": 1.0, "module_share": share})
-        files = rank(Candidates([Candidate("a.py", None, {"all": 1.0}), named], []), file, function).files
-        sure.append(next(one.probability for one in files if one.candidate is named))
-    assert sure[1] > sure[0] + 0.1
-
-
-def test_the_models_in_the_repository_split_by_columns_that_there_are():
-    for path in (WEIGHTS, Path(__file__).parents[4] / "experiments/evidence/without_verified.json"):
-        assert all(model.trees for model in read_models(path))

@@ -8,14 +8,11 @@ import pytest
 from fusesearch.core.config import Params
 from fusesearch.core.errors import ArtifactError, ConfigError
 from fusesearch.core.storage import write_json
-from fusesearch.evaluation.metrics import METRICS
-from fusesearch.evaluation.statistics import estimate
 from fusesearch.reporting.experiment.pages import overview, page
 from fusesearch.reporting.experiment.results import ordering, read_results
-from tasks.experiments.mlflow_runs import arm_record, held_out, varied
+from tasks.experiments.mlflow_runs import varied
 from tasks.experiments.outcome import ArmRun, scores_digest
 from tasks.experiments.results import measured, write_overview, write_results
-from tasks.running.places import MAIN, NODES
 from tests.fakes.experiment_runs import experiment, reference, run, runs, score
 
 BETTER, WORSE, EQUAL = {"none": 0.2, "joint": 0.8}, {"none": 0.8, "joint": 0.2}, {"none": 0.5, "joint": 0.5}
@@ -162,36 +159,6 @@ def test_the_page_says_what_was_noted_of_the_papers_table(better):
     assert noted.splitlines()[2] == "**holds, 1 of 1 claims decided**"
 
 
-def test_calls_of_the_first_turn_of_later_ones_and_repeats_within_a_turn_are_told_apart():
-    draw = random.Random(0)
-    rows = [
-        score(place, True, draw).model_copy(update={"calls_each_turn": turns, "redundancy": 0.25, "redundancy_call": 0.5})
-        for place, turns in enumerate(([0, 4, 2, 0, 3, 0], [2, 0], [0]))
-    ]
-    assert estimate(rows, METRICS["calls_first_turn"].statistic) == 3
-    assert estimate(rows, METRICS["calls_later_turns"].statistic) == 2.5
-    assert estimate(rows, METRICS["redundancy_within"].statistic) == 0.25
-
-
-def test_the_record_of_an_arm_names_the_scores_and_the_cell_of_its_evaluation(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_json(MAIN["evaluate.scores"], {})
-    made = replace(run(tmp_path, "none", 0, 0.5), trajectories=MAIN["evaluate.cells"] / "sft/trajectories.jsonl", curves={})
-    record = arm_record(experiment(), made, Params(), "parent")
-    assert (list(record.outputs), record.tags["evaluated"]) == ([MAIN["evaluate.scores"].as_posix()], "sft")
-
-
-def test_a_run_with_a_split_of_its_own_was_measured_on_that(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert held_out(run(tmp_path, "none", 0, 0.5)) == []
-    for folder in (MAIN["split.validation"].parent, NODES / "split-0123abcd"):
-        folder.mkdir(parents=True)
-        (folder / "validation.parquet").touch()
-    assert held_out(run(tmp_path, "none", 0, 0.5)) == [MAIN["split.validation"]]
-    own = replace(run(tmp_path, "none", 0, 0.5), nodes={"split": "split-0123abcd"})
-    assert held_out(own) == [NODES / "split-0123abcd/validation.parquet"]
-
-
 def test_an_arm_is_recorded_with_every_param_that_some_arm_sets(tmp_path):
     arms = {"none": {"set": {"select.min_f1": 0.0, "select.min_efficiency": 0.0}}, "joint": {}}
     compared, params = experiment(arms=arms, paper=None, set={"grpo.steps": 3}), Params(select={"min_f1": 0.4})
@@ -242,10 +209,6 @@ def test_wrong_names_are_said_in_one_line(root):
     with pytest.raises(ValueError, match="not an ordering that a paper's table states"):
         experiment(claims=[{"metric": "f1_macro", "better": "joint", "than": "none", "margin": 0.1, "paper": True}])
     made = runs(root, BETTER)
-    with pytest.raises(ConfigError, match="no metric 'f2'"):
-        measured_of(root, made, metrics=["f2", "f1_macro"])
-    with pytest.raises(ConfigError, match="no figure 'pie': use arms, differences"):
-        written(root, made, figures=["pie"])
     arms = {**experiment().model_dump()["arms"], "none": {"paper_row": {"filtering": "nothing"}}}
     with pytest.raises(ConfigError, match="0 rows with filtering=nothing: exactly one is needed"):
         measured_of(root, made, arms=arms)

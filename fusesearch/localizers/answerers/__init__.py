@@ -1,1 +1,0 @@
-"""Answerers of questions, beside models with tools."""
