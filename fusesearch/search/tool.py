@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from fusesearch.core.config import Tools
 
 MAX_CHARS = 2000
+MAX_ITEMS = 10
+"""Items of one argument that is a list."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class Tool:
     def parse(cls, arguments: object) -> Self:
         """Check the arguments of a call. Raises :class:`ToolError` with a message that says what would be right.
 
-        Numbers written as strings are accepted for integers, and null for an optional argument; nothing else is guessed.
+        Numbers written as strings are accepted for integers, one item for a list, and null for an optional argument; nothing
+        else is guessed.
         """
         if not isinstance(arguments, dict):
             raise ToolError(f"{cls.name}: arguments must be a JSON object; {cls._usage()}")
@@ -64,7 +67,7 @@ class Tool:
         for key in cls.required():
             if given[key] == "":
                 raise ToolError(f"{cls.name}: {key} is empty; {cls._usage()}")
-        return cls(**{key: cls._checked(key, value) for key, value in given.items()})
+        return cls(**{key: cls._checked(key, cls.properties[key], value) for key, value in given.items()})
 
     @classmethod
     def _usage(cls) -> str:
@@ -72,8 +75,14 @@ class Tool:
         return f"use {cls.name}({', '.join(key if key in required else key + '?' for key in cls.properties)})"
 
     @classmethod
-    def _checked(cls, key: str, value: object) -> Any:
-        rule = cls.properties[key]
+    def _checked(cls, key: str, rule: Mapping[str, Any], value: object) -> Any:
+        if rule["type"] == "array":
+            items = value if isinstance(value, list) else [value]
+            if not items and key in cls.required():
+                raise ToolError(f"{cls.name}: {key} is missing; {cls._usage()}")
+            if len(items) > MAX_ITEMS:
+                raise ToolError(f"{cls.name}: {key} has {len(items)} items; at most {MAX_ITEMS} are taken in one call")
+            return tuple(dict.fromkeys(cls._checked(key, rule["items"], item) for item in items))
         if rule["type"] == "integer":
             if (number := whole_number(value)) is None:
                 raise ToolError(f"{cls.name}: {key} must be an integer, not {clipped(repr(value), 40)}")

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from fusesearch.reporting import charts
-from fusesearch.reporting.charts import COLOURS, scatter, svg
+from fusesearch.reporting.charts import COLOURS, profile, svg
 from fusesearch.reporting.experiment.figures import FIGURES, draw
 from tasks.experiments.results import measured
 from tasks.report import make_report
@@ -55,9 +55,8 @@ def test_charts_say_what_their_marks_and_lines_are(drawn):
 
 
 def test_names_are_text_in_a_picture_that_loads_nothing():
-    points = [("a <b>", 3.0, 50.0, ""), ("zero", 0.0, 10.0, ""), ("theirs (paper)", 9.0, 80.0, "small")]
-    rows = [dict(zip(("name", "cost", "quality", "model"), point, strict=True)) for point in points]
-    picture = svg(scatter(rows, "Tokens", "F1", ["a <b>"]))
+    rows = [{"name": name, "turn": 1, "calls": 2.0, "episodes": 9} for name in ("a <b>", "zero")]
+    picture = svg(profile(rows, ["a <b>", "zero"], {}))
     assert ElementTree.fromstring(picture).tag.endswith("svg")
-    assert all(text in picture for text in ("a &lt;b&gt;", "theirs (paper)", "small"))
+    assert all(text in picture for text in ("a &lt;b&gt;", "zero"))
     assert 'href="http' not in picture.replace('href="http://www.w3.org', "")

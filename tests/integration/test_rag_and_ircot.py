@@ -79,15 +79,6 @@ def test_a_passage_cannot_stand_for_an_answer(name, repository):
     assert trajectory.stop == "no_answer"
 
 
-def test_ircot_is_bounded(repository):
-    _, prompts = answered("ircot", repository, lambda prompt: "Then `moor` and `ship`.", max_turns=6)
-    assert len(prompts) <= 6
-    assert all(prompt.count("/repo/yard/") <= MOST for prompt in prompts)
-    assert "no thought" not in prompts[-1]
-    endless, prompts = answered("ircot", repository, lambda prompt: "Hm.", max_turns=3)
-    assert (len(prompts), endless.stop) == (3, "no_answer")
-
-
 def test_a_prompt_that_does_not_fit_is_halved(repository):
     trajectory, prompts = answered("rag", repository, value_in, context_tokens=2000, max_context_tokens=4000, max_new_tokens=400)
     assert len(prompts) == 2

@@ -13,7 +13,6 @@ from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.core.caches import Caches
 from fusesearch.core.config import Agent, parse_params
-from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import silent
 from fusesearch.localizers.base import Setup
@@ -120,11 +119,6 @@ def test_fusing_loses_nothing_that_is_named_and_agreement_comes_before_what_neit
     assert len(order) == len(set(order))
     if named and named[0] == next(iter(ranking), None):
         assert order[0] == named[0]
-
-
-def test_only_localizers_that_ask_a_model_are_fused():
-    with pytest.raises(ConfigError, match=r"'lexical\+ranker' is unknown"):
-        make_localizer("lexical+ranker", Setup())
 
 
 def test_both_run_in_evaluate_and_are_compared(tmp_path):

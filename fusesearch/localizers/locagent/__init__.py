@@ -14,9 +14,10 @@ from fusesearch.code.naming import read_name, unwrapped
 from fusesearch.code.spans import is_python
 from fusesearch.core.schema import Answer, Instance, Location, Trajectory
 from fusesearch.localizers.base import BaseLocalizer
-from fusesearch.localizers.locagent.arguments import schemas
+from fusesearch.localizers.locagent.arguments import GRAPH_TOOLS
 from fusesearch.localizers.locagent.tools import GraphTools
 from fusesearch.search.repository import Repository
+from fusesearch.search.tools import schemas
 
 
 class LocAgentLocalizer(BaseLocalizer):
@@ -35,7 +36,7 @@ class LocAgentLocalizer(BaseLocalizer):
             model=self.model,
             agent=self.agent,
             sampling=self.sampling.seeded(seed),
-            instructions=Instructions(system, issue, schemas(), read),
+            instructions=Instructions(system, issue, schemas(GRAPH_TOOLS), read),
             localizer=self.name,
             on_event=self.on_event,
         )

@@ -7,21 +7,24 @@ the more it shows: one exact match whole, up to three whole or outlined, more as
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from fusesearch.code.graph.building import index_of
-from fusesearch.code.graph.code_graph import CLASS, FILE, path_of
+from fusesearch.code.graph.code_graph import CLASS, EDGE_TYPES, FILE, NODE_TYPES, path_of
 from fusesearch.code.graph.index import EntityIndex
 from fusesearch.code.graph.listing import Listing, Page, node_named, shown_node
 from fusesearch.code.kinds import is_test
 from fusesearch.core.config import Tools
 from fusesearch.core.errors import ToolError
-from fusesearch.localizers.locagent.arguments import checked
-from fusesearch.localizers.locagent.traversal import Walk, add_tree
+from fusesearch.localizers.locagent.arguments import GRAPH_TOOLS, RetrieveEntity, SearchEntity, TraverseGraph
+from fusesearch.localizers.locagent.traversal import add_tree
 from fusesearch.search.repository import Repository, clipped
 from fusesearch.search.results import Outcome, shorten
+from fusesearch.search.tool import Tool
+from fusesearch.search.tools import parse_call
 
 FEW = 3  # most matches to show with code
 MANY = 20  # most ids to list
@@ -42,23 +45,21 @@ class GraphTools:
     async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """Run one call. A model's fault is a result with ``error``. Raises :class:`RepositoryError` without a graph."""
         try:
-            request = checked(name, arguments)
+            request = parse_call(name, arguments, GRAPH_TOOLS)
             index = await index_of(self.repository)
-            return await asyncio.to_thread(self._answer, name, request, index)
+            return await asyncio.to_thread(self._answer, request, index)
         except ToolError as error:
             return Outcome.failed(shorten(str(error), self.limits.output_chars - 10))
 
-    def _answer(self, name: str, request: dict[str, Any], index: EntityIndex) -> Outcome:
+    def _answer(self, request: Tool, index: EntityIndex) -> Outcome:
         writer = _PageWriter(Listing(self.repository, index.graph), index, Page(self.limits))
-        match name:
-            case "search_entity":
-                writer.search(request["terms"], request["file_pattern"], request["lines"])
-            case "traverse_graph":
-                hops = 2 if request["hops"] is None else request["hops"]
-                walk = Walk(request["direction"] or "downstream", hops, request["node_types"], request["edge_types"])
-                writer.traverse(request["start"], walk)
-            case _:
-                writer.retrieve(request["entities"])
+        match request:
+            case SearchEntity(terms=terms, file_pattern=pattern, lines=lines):
+                writer.search(terms, pattern, lines)
+            case TraverseGraph():
+                writer.traverse(request)
+            case RetrieveEntity(entities=entities):
+                writer.retrieve(entities)
         return writer.page.outcome()
 
 
@@ -72,7 +73,7 @@ class _PageWriter:
         self.page = page
         self._shown: set[str] = set()
 
-    def search(self, terms: list[str], pattern: str | None, lines: list[int]) -> None:
+    def search(self, terms: Sequence[str], pattern: str, lines: Sequence[int]) -> None:
         """SearchEntity. With several terms, matches of all their words together come last."""
         if lines:
             self._around(pattern, lines)
@@ -84,16 +85,19 @@ class _PageWriter:
             self.page.add("# all words together")
             self._by_words(" ".join(vague), pattern)
 
-    def traverse(self, starts: list[str], walk: Walk) -> None:
+    def traverse(self, walk: TraverseGraph) -> None:
         """TraverseGraph, a tree for each start."""
         if walk.hops < -1:
             raise ToolError("traverse_graph: hops must be -1 or more")
-        for start in starts:
+        for key, given, types in (("node_types", walk.node_types, NODE_TYPES), ("edge_types", walk.edge_types, EDGE_TYPES)):
+            if wrong := [item for item in given if item not in types]:
+                raise ToolError(f"traverse_graph: {key} must be of {', '.join(types)}, not {clipped(wrong[0], 40)}")
+        for start in walk.start:
             node = self._node(start)
             if node is not None:
                 add_tree(self.page, self.graph, node, walk)
 
-    def retrieve(self, entities: list[str]) -> None:
+    def retrieve(self, entities: Sequence[str]) -> None:
         """RetrieveEntity: type, lines and code of each entity."""
         for entity in entities:
             node = self._node(entity)
@@ -112,7 +116,7 @@ class _PageWriter:
         self.page.add(f"no such id: {clipped(text)}{f'; close: {close}' if close else ''}")
         return None
 
-    def _looked_up(self, term: str, pattern: str | None) -> bool:
+    def _looked_up(self, term: str, pattern: str) -> bool:
         """Show what a term means. False if it is neither an id nor a name, so that its words were searched."""
         self.page.add(f"# {clipped(term)}")
         node = node_named(term, self.graph)
@@ -146,7 +150,7 @@ class _PageWriter:
         for node in nodes:
             self._preview(node)
 
-    def _by_words(self, text: str, pattern: str | None) -> None:
+    def _by_words(self, text: str, pattern: str) -> None:
         """The best matches by id and by code (BM25): classes and functions with code, files as ids."""
         found = self._within(self.index.with_words_in_id(text, MANY), pattern)[:5]
         found += self._within(self.index.with_words_in_code(text, MANY, self.listing.repository), pattern)[:5]
@@ -158,16 +162,16 @@ class _PageWriter:
             self._preview(node)
         self._ids([node for node in found if node not in inner[:FEW]])
 
-    def _within(self, nodes: list[str], pattern: str | None) -> list[str]:
+    def _within(self, nodes: list[str], pattern: str) -> list[str]:
         """Nodes in files that match the pattern, or all nodes if none match."""
         if not pattern:
             return nodes
         wanted = _relative(pattern)
         return [node for node in nodes if _matches(path_of(node), wanted)] or nodes
 
-    def _around(self, pattern: str | None, lines: list[int]) -> None:
+    def _around(self, pattern: str, lines: Sequence[int]) -> None:
         """The class or function around each line of a file, or the surrounding lines if there is none."""
-        file = _relative(pattern or "")
+        file = _relative(pattern)
         if file not in self.graph or self.graph.type_of(file) != FILE:
             raise ToolError("search_entity: with lines, file_pattern must be one file, such as /repo/pkg/mod.py")
         for line in lines:

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fusesearch.code.graph.code_graph import DIRECTORY, CodeGraph, path_of
 from fusesearch.code.graph.listing import Page, shown_node
 from fusesearch.code.kinds import is_test
-from fusesearch.localizers.locagent.arguments import ALL_HOPS
+from fusesearch.localizers.locagent.arguments import TraverseGraph
 
 MAX_EDGES = 300
+ALL_HOPS = 20  # what hops=-1 stands for
 _CUT = "(the walk ends after {} edges: use fewer hops, or types, to see the others)"
-
-
-@dataclass(frozen=True)
-class Walk:
-    """How far to go, in which direction, and over which types; empty means all types."""
-
-    direction: str = "downstream"
-    hops: int = 2
-    node_types: Collection[str] = ()
-    edge_types: Collection[str] = ()
 
 
 @dataclass
@@ -36,7 +27,7 @@ class _Visit:
     children: list[_Visit] = field(default_factory=list)
 
 
-def add_tree(page: Page, graph: CodeGraph, start: str, walk: Walk) -> None:
+def add_tree(page: Page, graph: CodeGraph, start: str, walk: TraverseGraph) -> None:
     """Add the tree to the page. Each edge is followed once; a repeated node is shown without its children."""
     root, complete = _walked(graph, start, walk)
     page.add(shown_node(start), "" if graph.type_of(start) == DIRECTORY else start.partition("::")[0])
@@ -46,7 +37,7 @@ def add_tree(page: Page, graph: CodeGraph, start: str, walk: Walk) -> None:
         page.add(_CUT.format(MAX_EDGES))
 
 
-def _walked(graph: CodeGraph, start: str, walk: Walk) -> tuple[_Visit, bool]:
+def _walked(graph: CodeGraph, start: str, walk: TraverseGraph) -> tuple[_Visit, bool]:
     root = _Visit(start)
     expanded: set[str] = set()
     edges: set[tuple[str, str, str]] = set()
@@ -69,7 +60,7 @@ def _walked(graph: CodeGraph, start: str, walk: Walk) -> tuple[_Visit, bool]:
     return root, True
 
 
-def _steps(graph: CodeGraph, here: _Visit, walk: Walk) -> Iterator[tuple[str, str, str]]:
+def _steps(graph: CodeGraph, here: _Visit, walk: TraverseGraph) -> Iterator[tuple[str, str, str]]:
     """Edges from a node with their direction. A walk in both directions splits only at its start."""
     ways = [here.way] if here.way else ["downstream", "upstream"] if walk.direction == "both" else [walk.direction]
     for way in ways:

@@ -6,7 +6,6 @@ import pytest
 
 from fusesearch.code.graph.code_graph import NODE_TYPES
 from fusesearch.code.graph.facts import facts_of
-from fusesearch.code.graph.index import EntityIndex
 from fusesearch.code.graph.linking import link
 from fusesearch.code.graph.listing import Listing, Page, node_named, shown_node
 from fusesearch.code.names import Namer
@@ -94,14 +93,6 @@ def test_every_edge_is_seen_from_both_of_its_ends(graph):
     assert holders == {node: int(node != "/") for node in graph.nodes()}
 
 
-def test_distance_goes_along_edges_in_either_direction(graph):
-    assert graph.distance("pkg/core.py::Shape", "pkg/core.py::Shape") == 0
-    assert graph.distance("pkg/base.py::make", "pkg/core.py::Shape") == 1
-    assert graph.distance("/", "pkg/core.py::Shape.area") == 4
-    assert graph.distance("pkg/core.py::scale", "other/far.py::Far.elsewhere_only") is None
-    assert graph.distance("pkg/core.py::scale", "nowhere") is None
-
-
 @pytest.mark.parametrize(
     ("text", "node"),
     [
@@ -115,19 +106,6 @@ def test_distance_goes_along_edges_in_either_direction(graph):
 def test_ids_are_read_as_models_write_them(graph, text, node):
     assert node_named(text, graph) == node
     assert [node_named(shown_node(node), graph) for node in graph.nodes()] == list(graph.nodes())
-
-
-def test_nodes_are_found_by_name_and_by_words_but_no_tests(repository, graph):
-    index = EntityIndex(graph)
-    assert index.named("Shape") == index.named("shape") == ["pkg/core.py::Shape"]
-    assert index.named("core.py") == index.named("core") == ["pkg/core.py"]
-    assert index.named("test_area") == []
-    assert index.with_words_in_id("corner angles of the angle", 1) == ["pkg/core.py::Shape.Corner.angle"]
-    found = index.with_words_in_code("helpers clamp", 1, repository)
-    assert found[0] in ("pkg/core.py", "pkg/core.py::scale", "pkg/helpers.py::clamp")
-    assert index.with_words_in_code("", 3, repository) == index.with_words_in_id("§ zzz", 3) == []
-    empty = EntityIndex(linked({}))
-    assert empty.with_words_in_code("anything", 3, repository) == empty.with_words_in_id("anything", 3) == []
 
 
 def test_a_page_ends_at_its_limit_and_says_so(repository, graph):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusesearch.code.outline import SUPER, Import, outline
+from fusesearch.code.outline import SUPER, outline
 
 SOURCE = '''\
 """Docs."""
@@ -73,14 +73,6 @@ def f(a, b: "Basket", c: Card | None = None, d: list = ()):
         ("open_it",), ("Session",), ("Session", "get"), ("Order",), ("Order", "pay"), ("Basket", "add"), ("Card", "show"),
         ("stores", "Shop", "close"), ("a", "unknown"), ("x", "items", "clear"), ("Other",), ("Other", "run"),
     )  # fmt: skip
-
-
-def test_imports_are_told_by_the_name_they_bind():
-    imports = outline("pkg/shape.py", SOURCE).imports
-    assert {
-        Import("os", "", "os"), Import("os.path", "", "os.path"), Import("numpy", "", "np"), Import("stars", "*", "*", 1),
-        Import("", "sibling", "sibling", 1), Import("base", "Base", "Parent", 1),
-    } <= set(imports)  # fmt: skip
 
 
 def test_what_does_not_parse_still_has_functions_and_the_classes_they_are_in():

@@ -14,11 +14,6 @@ async def test_work_that_is_waited_for_is_done_and_its_errors_are_raised():
         await in_thread(lambda: 1 // 0)
 
 
-def test_work_of_nobody_is_never_stopped():
-    check()
-    assert list(checked("ab")) == ["a", "b"]
-
-
 async def test_a_cancelled_caller_ends_the_work_at_its_next_check():
     begun, left, ended = threading.Event(), threading.Event(), threading.Event()
 

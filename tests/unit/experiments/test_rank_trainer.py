@@ -11,7 +11,6 @@ from experiments.evidence.trainer import (
     Settings,
     fit,
     fitted,
-    folds_of,
     from_lightgbm,
     issues,
     out_of_fold,
@@ -60,22 +59,6 @@ def test_no_repository_is_scored_by_trees_that_saw_it():
     inside = (wrong["repo"] == "o/r0").to_numpy()
     assert right_first(wrong.filter(inside), scores[inside]) < 0.5
     assert right_first(wrong.filter(~inside), scores[~inside]) > 0.9
-
-
-def test_folds_have_whole_repositories_and_about_as_many_issues():
-    small = table(5, 6).with_columns(repo=pl.lit("p/") + pl.col("repo"), instance_id=pl.lit("p") + pl.col("instance_id"))
-    given = pl.concat([table(1, 30), small])
-    fold = folds_of(given, 2)
-    large = (given["repo"] == "o/r0").to_numpy()
-    assert set(fold[large]) == {0}
-    assert set(fold[~large]) == {1}
-
-
-def test_the_issues_of_one_repository_are_divided_too():
-    given = table(1)
-    fold = folds_of(given, 3)
-    assert [len({*given["instance_id"].to_numpy()[fold == part]}) for part in range(3)] == [4, 4, 4]
-    assert all(len(set(fold[rows])) == 1 for rows in issues(given))
 
 
 def test_a_text_that_says_nothing_gets_a_low_probability():

@@ -8,10 +8,11 @@ from fusesearch.code.graph.listing import Page
 from fusesearch.code.names import Namer
 from fusesearch.core.config import Tools
 from fusesearch.localizers.locagent import read_answer
-from fusesearch.localizers.locagent.arguments import MAX_ITEMS
+from fusesearch.localizers.locagent.arguments import TraverseGraph
 from fusesearch.localizers.locagent.tools import MANY, OUTLINE_LINES, GraphTools
-from fusesearch.localizers.locagent.traversal import MAX_EDGES, Walk, add_tree
+from fusesearch.localizers.locagent.traversal import MAX_EDGES, add_tree
 from fusesearch.search.repository import Repository
+from fusesearch.search.tool import MAX_ITEMS
 from tests.fakes.git import write
 
 FILES = {
@@ -95,7 +96,7 @@ async def test_tools_show_what_is_asked_for(tools, name, arguments, shown, hidde
     [
         ("bash", {}, "there is no tool bash"),
         ("search_entity", {}, "give terms"),
-        ("search_entity", {"terms": [1]}, "must be text"),
+        ("search_entity", {"terms": [1]}, "must be a string"),
         ("search_entity", {"lines": [1]}, "with lines, file_pattern must be one file"),
         ("search_entity", {"terms": ["a"] * (MAX_ITEMS + 1)}, "at most"),
         ("search_entity", {"query": "x"}, "unknown argument query"),
@@ -116,7 +117,7 @@ async def test_faults_are_one_line_that_says_what_is_right(tools, name, argument
 def test_a_large_walk_ends_and_says_so():
     graph = link([facts_of("a.py", "\n".join(f"def f{n}(): pass" for n in range(MAX_EDGES + 10)))])
     page = Page(Tools())
-    add_tree(page, graph, "a.py", Walk())
+    add_tree(page, graph, "a.py", TraverseGraph(("a.py",)))
     assert page.outcome().output.count("contains") == MAX_EDGES
     assert "the walk ends" in page.outcome().output
 

@@ -5,11 +5,9 @@ from hypothesis import strategies as st
 
 from fusesearch.reporting import charts
 from fusesearch.reporting.charts import COLOURS, styles
-from fusesearch.reporting.comparison_pages import front
 from fusesearch.reporting.table import ARMS
 
 NAMES = st.lists(st.sampled_from([*ARMS, *(f"system {number}" for number in range(40))]), unique=True)
-POINT = st.fixed_dictionaries({"cost": st.integers(1, 9).map(float), "quality": st.integers(0, 9).map(float)})
 
 
 @given(NAMES)
@@ -28,15 +26,3 @@ def test_without_data_there_is_no_chart():
     assert charts.profile(few, ["a"], {}) is None
     assert charts.difference_panels([("F1", [])]) is None
     assert charts.figure("none", "", None) == []
-
-
-def beats(one, other):
-    return one["cost"] <= other["cost"] and one["quality"] >= other["quality"] and one != other
-
-
-@given(st.lists(POINT, min_size=1, max_size=12, unique_by=lambda point: (point["cost"], point["quality"])))
-def test_the_front_is_what_no_other_beats(points):
-    named = {f"s{number}": point for number, point in enumerate(points)}
-    found = front([{"name": name, **point} for name, point in named.items()])
-    assert set(found) == {name for name, point in named.items() if not any(beats(other, point) for other in points)}
-    assert [named[name]["cost"] for name in found] == sorted(named[name]["cost"] for name in found)

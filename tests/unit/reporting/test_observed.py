@@ -3,7 +3,7 @@
 import pytest
 
 from fusesearch.core.schema import Observation, Trajectory, Turn
-from fusesearch.reporting.episodes.observed import Sources, defines, rows
+from fusesearch.reporting.episodes.observed import Sources, rows
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,6 @@ def test_rows_are_matched_with_what_they_show(output, entities, places):
         (row.path, row.line) if row.path else None for row in rows(Observation(call_id="1", output=output, entities=entities))
     ]
     assert found == places
-
-
-def test_a_definition_is_known_by_its_line():
-    assert defines("    async def area(self):", "Square.area")
-    assert all(defines(text, "area") for text in ("func (s *Square) area() int {", "export async function area(s) {"))
-    assert not any(defines(text, "area") for text in ("def area_of(x):", "# def area(x):"))
 
 
 def test_functions_are_made_out_in_shown_lines_as_far_as_there_is_no_gap():

@@ -4,6 +4,7 @@ from fusesearch.core.errors import ToolError
 from fusesearch.search.glob import Glob
 from fusesearch.search.grep import Grep
 from fusesearch.search.read_file import ReadFile
+from fusesearch.search.results import cut
 from fusesearch.search.tools import parse_call
 
 
@@ -39,3 +40,9 @@ def test_a_wrong_call_says_what_would_be_right(name, arguments, words):
         parse_call(name, arguments)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_lines_lose_control_characters_and_are_cut_with_a_mark():
+    assert cut("\tif x:\x1b[31m\x00 \r", 40) == "\tif x:\ufffd[31m\ufffd"
+    assert cut("a" * 30, 20) == "a" * 19 + "…"
+    assert cut("a" * 20 + " " * 100, 20) == "a" * 20

@@ -10,10 +10,9 @@ from fusesearch.core.errors import ArtifactError, ConfigError
 from fusesearch.core.storage import write_json
 from fusesearch.reporting.experiment.pages import overview, page
 from fusesearch.reporting.experiment.results import ordering, read_results
-from tasks.experiments.mlflow_runs import held_out, varied
+from tasks.experiments.mlflow_runs import varied
 from tasks.experiments.outcome import ArmRun, scores_digest
 from tasks.experiments.results import measured, write_overview, write_results
-from tasks.running.places import MAIN, NODES
 from tests.fakes.experiment_runs import experiment, reference, run, runs, score
 
 BETTER, WORSE, EQUAL = {"none": 0.2, "joint": 0.8}, {"none": 0.8, "joint": 0.2}, {"none": 0.5, "joint": 0.5}
@@ -158,17 +157,6 @@ def test_the_page_says_what_was_noted_of_the_papers_table(better):
     noted = page(better.model_copy(update={"paper_notes": ["It prints e of joint twice."]})).render("md")
     assert "It prints e of joint twice." in noted[noted.index("## Claims") :]
     assert noted.splitlines()[2] == "**holds, 1 of 1 claims decided**"
-
-
-def test_a_run_with_a_split_of_its_own_was_measured_on_that(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert held_out(run(tmp_path, "none", 0, 0.5)) == []
-    for folder in (MAIN["split.validation"].parent, NODES / "split-0123abcd"):
-        folder.mkdir(parents=True)
-        (folder / "validation.parquet").touch()
-    assert held_out(run(tmp_path, "none", 0, 0.5)) == [MAIN["split.validation"]]
-    own = replace(run(tmp_path, "none", 0, 0.5), nodes={"split": "split-0123abcd"})
-    assert held_out(own) == [NODES / "split-0123abcd/validation.parquet"]
 
 
 def test_an_arm_is_recorded_with_every_param_that_some_arm_sets(tmp_path):

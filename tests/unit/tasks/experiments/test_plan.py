@@ -101,13 +101,6 @@ def test_an_arm_that_the_main_pipeline_does_not_evaluate_has_a_run_of_its_own():
     assert not rows["base"].nodes["evaluate"].id
 
 
-def test_an_arm_can_take_back_what_the_params_have():
-    base = override(PARAMS, {"agent.pre_search": "ranker"}, "test")
-    found = experiment(plain={"set": {"agent.pre_search": "none"}})
-    (row,) = plan(found, base, [base.seed])
-    assert row.nodes["synthesize"].params.agent.pre_search == "none"
-
-
 NUMBERS = [key for key, value in flatten(PARAMS.model_dump(mode="json")).items() if isinstance(value, float) and 0 < value < 1]
 
 
@@ -158,11 +151,6 @@ def test_jobs_come_after_those_they_need_and_results_before_what_only_the_next_e
     assert names[names.index("results-filtering") + 1] not in first
     assert names[-1] == "results-stages"
     assert {node.name for _, rows in pairs for node in nodes_of(rows)} <= set(names)
-
-
-def test_the_main_evaluation_brings_the_stages_it_needs():
-    tasks = tasks_of([(row := experiment(sft={}), plan(row, PARAMS, [PARAMS.seed]))], PARAMS)
-    assert {"sft", "grpo"} <= {task.name for task in tasks if task.target == task.name}
 
 
 def test_runs_that_build_on_a_changed_run_are_stale():
