@@ -1,4 +1,4 @@
-"""What a reproduction says before it begins, and what a record says of a run's cost."""
+"""What a reproduction says before it begins."""
 
 from fusesearch.core.config import Params
 from tasks.running.forecast import due, forecast
