@@ -9,6 +9,7 @@ from fusesearch.cli.output import print_json, save_text
 from fusesearch.core.errors import DataError
 from tests.fakes.commands import failed
 
+
 def test_control_characters_never_reach_the_terminal(capsys):
     print_json({"output": "needle \x1b]0;title\x07 \x9b31m"})
     shown = capsys.readouterr().out
