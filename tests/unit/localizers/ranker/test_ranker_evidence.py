@@ -174,8 +174,6 @@ SUPPORT = {
     "tests/test_utils.py": "class TestServer:\n    def close(self):\n        pass\n",
 }
 FOLDERS = {
-    "tpl/collections/apply.go": "package collections\n\nfunc (ns *Namespace) Apply(seq any) any {\n\treturn seq\n}\n",
-    "common/collections/append.go": "package collections\n\nfunc Append(slice any) any {\n\treturn slice\n}\n",
     "tpl/math/sum.go": "package math\n\nfunc Sum(values any) any {\n\treturn values\n}\n",
     "langs/sum.go": "package langs\n\nfunc Sum(values any) any {\n\treturn values\n}\n",
 }
@@ -194,7 +192,6 @@ CALLS = {
         ("trivial accessors cop makes changes", "lib/cop/trivial_accessors.rb", TREE),
         ("applicator raises\n\n`parseConfig` of the object is wrong", "src/apply.py", TREE),
         ("TestServer does not close", "aiohttp/test_utils.py", SUPPORT),
-        ("apply panics for a nil value", "tpl/collections/apply.go", FOLDERS),
         ("tpl: Fix sum of values", "tpl/math/sum.go", FOLDERS),
     ],
 )
