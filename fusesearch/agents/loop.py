@@ -147,9 +147,14 @@ def read_reply(
 
     ``read`` reads answers. A call without an id from the server gets one that is unique in the episode.
     """
-    text, calls, parsed = completion.text, completion.calls, completion.calls is None
-    if calls is None:
-        text, calls = read_calls(text, tools, answered=bool(tools) and conclusion(read(text))[0] == "answer")
+    text, calls, parsed = completion.text, completion.calls or [], completion.calls is None
+    if parsed:
+        cut = tools and completion.finish_reason == "length"  # then the last line may be half a call
+        for whole in (text.rpartition("\n")[0], text) if cut else (text,):
+            kept, calls = read_calls(whole, tools, answered=bool(tools) and conclusion(read(text))[0] == "answer")
+            if any(call.error is None for call in calls):
+                break
+        text = kept if calls or not cut else text
     for index, call in enumerate(calls):
         call.id = f"call_{number}_{index}" if parsed or not call.id else call.id
         call.error = call.error or copied(call, tools)

@@ -27,7 +27,7 @@ def compare(
     Prints for each benchmark: the systems with intervals and errored episodes, how they search and what that costs, and
     paired tests with Holm's correction. Adds the paper's rows if the paper has some for this protocol and the benchmark's
     name contains `verified` or `locbench`. Protocols are fusesearch, single_file, codescout, tooltrain, locagent, exact; coreqa
-    and swe-qa after `fusesearch judge`. With html, also plots quality against tokens and time. `fusesearch view` shows an episode
+    and swe-qa after `fusesearch judge`. With html, also plots calls by turn. `fusesearch view` shows an episode
     of a cell.
 
     ```

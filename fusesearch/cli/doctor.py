@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fusesearch.cli.output import Format, print_json, usage_error
+from fusesearch.cli.screen import screen, wrapped
 
 if TYPE_CHECKING:
     from fusesearch.cli.checks import Check
@@ -71,9 +72,11 @@ def doctor(
 
 def print_checks(checks: list[Check], missing: list[Check]) -> None:
     """One line for each, and below it what to do where something is not there."""
-    width = max(len(check.name) for check in checks)
+    width, shown = max(len(check.name) for check in checks), screen()
+    indent = " " * (11 + width)
     for check in checks:
         mark, colour = ("ok", "green") if check.ok else ("missing", "red") if check in missing else ("absent", "yellow")
-        typer.echo(f"{typer.style(f'{mark:<7}', fg=colour)}  {check.name:<{width}}  {check.detail}")
-        if not check.ok and check.hint:
-            typer.echo(f"{'':9}{'':<{width}}  -> {check.hint}")
+        first, *more = wrapped(check.detail, shown, indent)
+        lines = [f"{typer.style(f'{mark:<7}', fg=colour)}  {check.name:<{width}}  {first.lstrip()}", *more]
+        lines += wrapped(f"-> {check.hint}" if not check.ok and check.hint else "", shown, indent)
+        typer.echo("\n".join(lines))

@@ -26,7 +26,7 @@ from fusesearch.core.text import printable
 AgentName = StrEnum("AgentName", ["claude", "codex", "gemini", "vscode", "cursor", "zed"])
 PartName = StrEnum("PartName", ["server", "skill", "hook"])
 NAME = "fusesearch"
-NEW = "{\n}\n"  # an empty file of settings
+NEW = "{}\n"  # an empty file of settings
 EVENT, TOOLS = "PreToolUse", "Grep|Bash"
 _HINT = re.compile(rf"{NAME}'? hint\b")
 WORKSPACE = "${workspaceFolder}"

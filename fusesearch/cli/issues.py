@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
-import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fusesearch.core.errors import ConfigError, DataError, FusesearchError, InfrastructureError
-from fusesearch.core.network import key_for_header, network_note, retry_after
+from fusesearch.core.network import key_for_header, network_note
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -20,9 +17,6 @@ if TYPE_CHECKING:
 API = "https://api.github.com"
 FORM = "https://github.com/OWNER/REPO/issues/N"
 TIMEOUT_SECONDS = 20
-MOST_WAITS = 2
-LONGEST_WAIT = 10
-"""Seconds that GitHub may ask to wait before the next request, so often; if it asks for more, the user is told."""
 
 _NAME = r"(?P<owner>[A-Za-z0-9][\w-]{0,99})/(?P<repo>(?!\.{1,2}[/#])[\w.-]{1,100})"
 _SHORT = re.compile(rf"{_NAME}#(?P<number>[1-9]\d{{0,9}})", re.ASCII)
@@ -73,8 +67,8 @@ def address_of(text: str) -> Address | None:
 def fetch(address: Address) -> str:
     """Fetch the title and body of an issue, with ``GITHUB_API_URL`` and ``GITHUB_TOKEN`` if set.
 
-    Raises :class:`ConfigError` for a bad token or API address, :class:`DataError` if the issue does not exist,
-    :class:`InfrastructureError` when GitHub cannot be reached or its rate limit is used up.
+    Raises :class:`ConfigError` for a bad token or API address, :class:`DataError` if the issue does not exist or GitHub does
+    not show it, :class:`InfrastructureError` when GitHub cannot be reached.
     """
     import httpx2
 
@@ -82,16 +76,11 @@ def fetch(address: Address) -> str:
     token = key_for_header(os.environ.get("GITHUB_TOKEN", ""), "GITHUB_TOKEN")
     headers = {"Accept": "application/vnd.github+json"} | ({"Authorization": f"Bearer {token}"} if token else {})
     url = f"{api}/repos/{address.owner}/{address.repo}/issues/{address.number}"
-    for waited in range(MOST_WAITS + 1):
-        try:
-            response = httpx2.get(url, headers=headers, timeout=TIMEOUT_SECONDS, follow_redirects=True)
-        except Exception as error:  # httpx2's own, and what proxies and certificates of the environment make it raise
-            reason = f"{error}{network_note(error, api if isinstance(error, httpx2.HTTPError) else '')}"
-            raise InfrastructureError(f"{api} cannot be reached ({reason}): save the issue in a file instead") from None
-        wait = retry_after(response.headers.get("retry-after", ""))
-        if response.status_code not in (403, 429) or wait is None or wait > LONGEST_WAIT or waited == MOST_WAITS:
-            break
-        time.sleep(wait)
+    try:
+        response = httpx2.get(url, headers=headers, timeout=TIMEOUT_SECONDS, follow_redirects=True)
+    except Exception as error:  # httpx2's own, and what proxies and certificates of the environment make it raise
+        reason = f"{error}{network_note(error, api if isinstance(error, httpx2.HTTPError) else '')}"
+        raise InfrastructureError(f"{api} cannot be reached ({reason}): save the issue in a file instead") from None
     if not response.is_success:
         raise _refusal(response, address, bool(token))
     try:
@@ -118,28 +107,22 @@ def _api_of(address: Address) -> str:
 
 def _refusal(response: Response, address: Address, has_token: bool) -> FusesearchError:
     """The error for a status of GitHub's API."""
-    status, headers = response.status_code, response.headers
+    status = response.status_code
     try:
         message = str(response.json()["message"])
     except (ValueError, TypeError, KeyError):
         message = response.text
     message = " ".join(message.split())[:200]
-    limited = headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers or "rate limit" in message.lower()
-    if status == 429 or (status == 403 and limited):
-        seconds = retry_after(headers.get("retry-after", ""))
-        until = "" if seconds is None else f" for {math.ceil(seconds)} s"
-        if not until and re.fullmatch(r"\d{1,10}", reset := headers.get("x-ratelimit-reset", "")):
-            until = f" until {datetime.fromtimestamp(int(reset), UTC):%H:%M} UTC"
-        advice = "wait" if has_token else "wait, or set GITHUB_TOKEN for a higher limit"
-        return InfrastructureError(f"GitHub's rate limit is used up{until}: {advice}")
     if status == 401:
         advice = "does not accept GITHUB_TOKEN: correct or unset it" if has_token else "needs a token: set GITHUB_TOKEN"
         return ConfigError(f"GitHub {advice}")
     if status == 404:
         advice = "GITHUB_TOKEN may not read it" if has_token else "GITHUB_TOKEN is not set"
         return DataError(f"issue {address} does not exist, or it is private and {advice}")
-    if status in (403, 410):
-        return DataError(f"GitHub does not show {address} ({message})")
+    if status in (403, 410, 429):  # the message says whether a limit is used up
+        return DataError(
+            f"GitHub does not show {address} ({message}){'' if has_token else ': GITHUB_TOKEN may raise its limits'}"
+        )
     return InfrastructureError(f"GitHub answered {status} for {address}: try again, or save the issue in a file")
 
 

@@ -36,7 +36,6 @@ from fusesearch.training.budget import (
     training_hours,
     whole_gib,
 )
-from fusesearch.training.engines.verl_files import configured, verl_python
 
 CLONES_GB = 100.0
 """Room for clones and snapshots of real repositories: an estimate for 233 of them."""
@@ -92,6 +91,8 @@ def verl(place: Place) -> Iterator[Check]:
     """veRL, where it trains, and the Ray cluster of several machines."""
     if place.params.grpo.engine != "verl":
         return
+    from fusesearch.training.engines.verl_files import verl_python  # needs an extra
+
     try:
         yield Check("verl", True, f"{verl_python(place.root)}, {place.params.grpo.verl_config}")
     except ConfigError as error:
@@ -208,6 +209,8 @@ PROFILE: tuple[Callable[[Place], Iterator[Check]], ...] = (disk, verl, hardware,
 
 def _cluster(place: Place) -> tuple[int, ...]:
     """How many machines veRL trains on, GPUs of each, and tokens of a pass. :class:`ConfigError` for a missing configuration."""
+    from fusesearch.training.engines.verl_files import configured
+
     params = place.params
     found = VERL_DEFAULTS | configured(params.grpo.verl_config, params.compute.verl_options, place.root)
     return tuple(int(found[key]) for key in VERL_DEFAULTS)
@@ -220,7 +223,7 @@ def checked(place: Place) -> list[Check]:
 
 def _length(place: Place) -> tuple[int, str]:
     """Tokens of a rollout and where they are from: trajectories selected under the params that decide them, or an assumption."""
-    most = place.params.agent.max_context_tokens
+    agent, most = place.params.agent, place.params.agent.max_context_tokens
     try:
         made = read_mapping(place.root / "dvc.lock")["stages"]["synthesize"]["params"]["params.yaml"]
         of = {name: made[name] for name in ("agent", "tools", "teacher")}
@@ -230,7 +233,8 @@ def _length(place: Place) -> tuple[int, str]:
             return min(most, round(fmean(map(tokens_context, found)))), f"tokens, the mean of {len(found)} selected"
     except (ConfigError, OSError, KeyError, TypeError, ValueError):  # nothing was selected yet
         pass
-    return min(ROLLOUT_TOKENS, most // 2), "tokens, assumed"
+    full = agent.max_turns * place.params.tools.output_chars // 4  # one call a turn, at four characters a token
+    return min(ROLLOUT_TOKENS, most // 2, full), "tokens, assumed"
 
 
 def _server(params: Params, model: Architecture, machine: Machine, options: argparse.Namespace, length: int) -> Check:

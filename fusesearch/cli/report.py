@@ -102,13 +102,12 @@ class Report:
             parts = wrapped(f"No answer: {why}.", screen)
         if self.related:
             parts += ["", "Related context", "", *_by_file(self.related, screen)]
-        notes = []
+        notes = self.progress.notes() if self.progress else []
         for place in self.places:
             lines = ", ".join(f"{first}-{last}" if last > first else f"{first}" for first, last in place.get("unread", [])[:5])
-            why = f"{place['path']}:{lines} cannot be parsed; functions there are not known." if lines else ""
-            notes += wrapped(why, screen)
-        notes += self.progress.notes() if self.progress else []
-        return "\n".join([*parts, "", *notes, _summary(self.cost, seconds)])
+            notes += [f"{place['path']}:{lines} cannot be parsed; functions there are not known."] if lines else []
+        shown = [line for note in notes for line in wrapped(note, screen)]
+        return "\n".join([*parts, "", *shown, _summary(self.cost, seconds)])
 
     @property
     def _outcome(self) -> str:

@@ -173,31 +173,3 @@ def profile(rows: Rows, names: Sequence[str], labels: Mapping[str, str]) -> Char
     marks = base.mark_point(filled=True, size=60, opacity=1).encode(shape=alt.Shape("name:N", scale=shape, title=None))
     bands = [base.mark_area(opacity=0.15).encode(y="low:Q", y2="high:Q")] if "low" in rows[0] else []
     return dressed(alt.layer(*bands, line, marks).properties(height=260))
-
-
-def scatter(rows: Rows, x: str, y: str, front: Sequence[str]) -> Chart:
-    """Systems by cost and quality, with a line through the Pareto front of ours.
-
-    Rows: ``name, cost, quality, model``; ``model`` is "" for ours, which are filled. ``front`` has the names on the line.
-    """
-    frame = pd.DataFrame(rows)
-    names = list(dict.fromkeys(frame["name"]))
-    colour, shape, _ = scales(names, {})
-    logarithmic = alt.Scale(type="log" if (frame["cost"] > 0).all() else "linear", zero=False)
-    base = alt.Chart(frame).encode(
-        x=alt.X("cost:Q", title=x, scale=logarithmic, axis=alt.Axis(labelExpr="format(datum.value, '~g')")),
-        y=alt.Y("quality:Q", title=y, scale=alt.Scale(zero=False)),
-        color=alt.Color("name:N", scale=colour, title=None),
-        shape=alt.Shape("name:N", scale=shape, title=None),
-        tooltip=["name:N", "model:N", "cost:Q", "quality:Q"],
-    )
-    of_papers = base.transform_filter("datum.model != ''")
-    step = (
-        alt.Chart(frame[frame["name"].isin(front) & (frame["model"] == "")])
-        .mark_line(interpolate="step-after", color=GREY, strokeWidth=1)
-        .encode(x="cost:Q", y="quality:Q")
-    )
-    marks = base.transform_filter("datum.model == ''").mark_point(filled=True, size=80, opacity=1)
-    hollow = of_papers.mark_point(size=60, opacity=0.6)
-    words = of_papers.mark_text(align="left", dx=6, fontSize=9).encode(text="model:N")
-    return dressed(alt.layer(step, hollow, words, marks).properties(height=420))

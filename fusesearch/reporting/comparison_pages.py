@@ -1,13 +1,11 @@
-"""A comparison as sections of a page: Table 1 beside the paper's rows, how systems search, paired tests, and their pictures."""
+"""A comparison as sections of a page: Table 1 beside the paper's rows, how systems search, paired tests, and calls by turn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from fusesearch.evaluation.metrics import Metric
-from fusesearch.evaluation.quality import combined_f1
-from fusesearch.reporting.comparison import BEHAVIOUR, LEAST_INSTANCES, Comparison, PaperRow, System, heading
+from fusesearch.reporting.comparison import BEHAVIOUR, LEAST_INSTANCES, Comparison, PaperRow, System
 from fusesearch.reporting.inputs import calls_by_index
 from fusesearch.reporting.page import Figure, Section
 from fusesearch.reporting.table import ABSENT, Row, Table, cell, difference_table
@@ -16,7 +14,7 @@ from fusesearch.reporting.table import ABSENT, Row, Table, cell, difference_tabl
 def sections_of(comparison: Comparison, figures: bool = True) -> list[Section]:
     """The sections of one benchmark."""
     title = f"{comparison.benchmark}, protocol {comparison.protocol.name}"
-    parts = [Section(title, _notes(comparison), [main_table(comparison)], _scatters(comparison) if figures else [])]
+    parts = [Section(title, _notes(comparison), [main_table(comparison)])]
     drawn = _profile(comparison) if figures else []
     parts.append(Section(f"{comparison.benchmark}: search, time and cost", [_BEHAVIOUR], [behaviour_table(comparison)], drawn))
     if comparison.tests:
@@ -97,49 +95,6 @@ _BEHAVIOUR = (
 _TESTS = (
     "Paired over instances. A star marks p below 0.05 after Holm's correction over the pairs of a column; p is the corrected one."
 )
-
-
-def _scatters(comparison: Comparison) -> list[Figure]:
-    from fusesearch.reporting import charts
-
-    quality = "f1" if any(of.key == "f1" for of in comparison.quality) else comparison.protocol.headline[-1]
-    named = "F1 0.7 file + 0.3 function (%)" if quality == "f1" else f"{heading(quality)} (%)"
-    figures = []
-    for key, label in (("tokens_billed", "Tokens over all requests (k), mean"), ("seconds", "Wall seconds, mean")):
-        ours = [*_our_points(comparison, key, quality)]
-        if ours:
-            chart = charts.scatter([*ours, *_paper_points(comparison, key, quality)], label, named, front(ours))
-            caption = f"{named} against {label.lower()}; the line is the Pareto front of ours, hollow points are the papers'"
-            figures += charts.figure(f"{comparison.benchmark}_{comparison.protocol.name}_{key}", caption, chart)
-    return figures
-
-
-def front(points: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names of the points on the Pareto front of cost and quality, cheapest first."""
-    best: list[Mapping[str, Any]] = []
-    for point in sorted(points, key=lambda point: (point["cost"], -point["quality"])):
-        if not best or point["quality"] > best[-1]["quality"]:
-            best.append(point)
-    return [point["name"] for point in best]
-
-
-def _our_points(comparison: Comparison, key: str, quality: str) -> Iterator[dict[str, Any]]:
-    columns = {of.key: of for of in comparison.quality}
-    for system in comparison.systems:
-        cost, value = (comparison.summary[system.name][name] for name in (key, quality))
-        if cost and value:
-            place = {"cost": cost.estimate * columns[key].factor, "quality": 100 * value.estimate}
-            yield {"name": system.name, "model": "", **place}
-
-
-def _paper_points(comparison: Comparison, key: str, quality: str) -> Iterator[dict[str, Any]]:
-    column = {"tokens_billed": "tokens_k", "seconds": "time_s"}[key]
-    for row in comparison.paper:
-        names = ("file_f1", "function_f1") if quality == "f1" else (quality,)
-        if row.figures.get(column) and all(row.figures.get(name) for name in names):
-            figures = [float(row.figures[name]) for name in names]
-            place = {"cost": float(row.figures[column]), "quality": combined_f1(*figures) if quality == "f1" else figures[0]}
-            yield {"name": f"{row.system} (paper)", "model": row.model or row.system, **place}
 
 
 def _profile(comparison: Comparison) -> list[Figure]:

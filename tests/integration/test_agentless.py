@@ -95,7 +95,7 @@ async def test_each_question_shows_what_it_is_about(repository, monkeypatch):
          ["files", "elements", "edits", "edits"], ["shop/basket.py::Basket.add"]),
         ({"files": "```\nshop/prices.py\nshop/basket.py\n```"},
          ["files", "elements", "elements"], ["shop/prices.py", "shop/basket.py"]),
-        ({"files": "```\nno/such.py\n../shop/basket.py\n/etc/passwd\n```"}, ["files"], []),
+        ({"files": "```\nfirst/path.py\n../shop/basket.py\n/etc/passwd\n```"}, ["files", "files"], []),
     ],
 )  # fmt: skip
 async def test_elements_or_files_answer_where_nothing_more_is_named(repository, monkeypatch, said, questions, answer):

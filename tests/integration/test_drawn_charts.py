@@ -5,8 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from fusesearch.reporting import charts
-from fusesearch.reporting.charts import COLOURS, scatter, svg
+from fusesearch.reporting.charts import COLOURS, profile, svg
 from fusesearch.reporting.experiment.figures import FIGURES, draw
 from tasks.experiments.results import measured
 from tasks.report import make_report
@@ -31,10 +30,6 @@ def drawn(tmp_path_factory):
     return found | {f"experiment {name}": text for name, text in more.items()}
 
 
-def words(picture):
-    return set(re.findall(r"<text[^>]*>([^<]*)</text>", picture))
-
-
 def strange_colours(picture):
     """Colours of lines and areas that are neither Okabe and Ito's, nor grey, nor of a scale that a legend shows as a band."""
     found = set(re.findall(r'(?:stroke|fill)="([^"]+)"', picture)) - {*COLOURS, *GREYS, "none"}
@@ -50,14 +45,9 @@ def test_every_chart_has_a_legend_and_colours_that_can_be_told_apart(drawn):
     assert strange_colours('<path stroke="#ff0000" fill="#0072B2"/>') == {"#ff0000"}
 
 
-def test_charts_say_what_their_marks_and_lines_are(drawn):
-    assert {charts.DECIDED, charts.UNDECIDED} <= words(drawn["differences"])
-
-
 def test_names_are_text_in_a_picture_that_loads_nothing():
-    points = [("a <b>", 3.0, 50.0, ""), ("zero", 0.0, 10.0, ""), ("theirs (paper)", 9.0, 80.0, "small")]
-    rows = [dict(zip(("name", "cost", "quality", "model"), point, strict=True)) for point in points]
-    picture = svg(scatter(rows, "Tokens", "F1", ["a <b>"]))
+    rows = [{"name": name, "turn": 1, "calls": 2.0, "episodes": 9} for name in ("a <b>", "zero")]
+    picture = svg(profile(rows, ["a <b>", "zero"], {}))
     assert ElementTree.fromstring(picture).tag.endswith("svg")
-    assert all(text in picture for text in ("a &lt;b&gt;", "theirs (paper)", "small"))
+    assert all(text in picture for text in ("a &lt;b&gt;", "zero"))
     assert 'href="http' not in picture.replace('href="http://www.w3.org', "")

@@ -187,12 +187,6 @@ async def test_a_server_that_only_streams_is_read_from_its_stream(chat_server, a
     assert (reply.finish_reason, reply.changes) == ("tool_calls", ["streamed"])
 
 
-async def test_a_server_that_asks_for_streams_may_answer_whole(chat_server):
-    refused = refusal(400, "Only stream mode is supported, enable the stream parameter.")
-    reply = await ask(chat_server(lambda sent: ok("whole") if sent.get("stream") else refused))
-    assert (reply.text, reply.finish_reason) == ("whole", "stop")
-
-
 def chunk(delta, finish=None):
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
     return {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}

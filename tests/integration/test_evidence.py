@@ -11,7 +11,6 @@ import pytest
 from experiments.evidence.board import board_lines
 from experiments.evidence.cases import Cases, read_cases
 from experiments.evidence.chart import Point, quality_cost
-from experiments.evidence.trainer import described
 from experiments.evidence.weights import fixes, main
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.core.storage import read_json, write_instances, write_jsonl
@@ -137,10 +136,3 @@ def test_rankers_of_a_checkout_learn_from_its_instances_and_the_localizer_reads_
     models.cache_clear()
     assert len(models().file.trees) == len(models().function.trees) == 100
     models.cache_clear()
-
-
-def test_the_model_file_says_the_licences_that_are_known():
-    rows = [Instance(instance_id=repo, repo=repo, base_commit="", patch="", problem_statement="", provenance={"licence": licence})
-            for repo, licence in (("o/b", "MIT"), ("o/a", "Apache-2.0"), ("o/c", None))]  # fmt: skip
-    assert described(rows)["licences"] == {"o/a": "Apache-2.0", "o/b": "MIT"}
-    assert "licences" not in described(rows[2:])

@@ -1,7 +1,6 @@
 """Experiments as Prefect's tasks: a process per node, in order, tried again, never left behind."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,17 +11,13 @@ from pathlib import Path
 import psutil
 import pytest
 from prefect import flow
-from prefect.settings import PREFECT_API_URL
 
 from flows import experiments
 from flows.server import prefect_server, stop
 from fusesearch.core.errors import DataError
-from fusesearch.core.storage import read_trajectories
 from tasks.experiments.schedule import ExperimentTask
 from tasks.running.dvc_command import reason
-from tasks.running.places import MAIN
 from tasks.running.process import OWNER, birth
-from tests.integration.test_parts import project as five  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 
@@ -158,23 +153,3 @@ def test_a_stage_whose_owner_is_gone_ends_by_itself(background):
     owner.communicate(b"\n")
     assert stage.wait(120) not in (0, -signal.SIGKILL)
     stage.stdout.close()
-
-
-SHARED = """
-import flows.fan_out, flows.run
-flows.fan_out.LEAST["synthesize"], flows.fan_out.cores = 1, lambda: 2
-flows.run.main(["synthesize"])
-"""
-
-
-@pytest.mark.rare
-def test_the_cores_of_a_machine_share_a_stage_in_processes(five, empty_store):  # noqa: F811
-    for name in ("params.yaml", "dvc.yaml", "fusesearch", "tasks"):
-        (five / name).symlink_to(ROOT / name)
-    shutil.copyfile(empty_store, five / "mlflow.db")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PREFECT_API_URL": PREFECT_API_URL.value()}
-    command = [sys.executable, "-c", SHARED]
-    done = subprocess.run(command, cwd=five, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "'synthesize: 2 from i0' - Finished in state Completed()" in done.stdout + done.stderr
-    assert len(read_trajectories(MAIN["synthesize.candidates"])) == 20

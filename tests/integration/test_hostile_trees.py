@@ -54,11 +54,6 @@ def text_of(results):
     return "\n".join(f"{result.output} {result.error} {result.entities}" for result in results)
 
 
-def test_hard_links_in_a_tree_are_files_of_the_tree(root):
-    os.link(root / "a.py", root / "pkg" / "same.py")
-    assert call(root, "grep", pattern="alpha").entities == ["a.py", "pkg/same.py"]
-
-
 def test_a_snapshot_of_hard_links_leads_to_no_other_snapshot(place):
     """All snapshots share one store of contents; links of a hostile repository into it are refused."""
     store, commits = SnapshotStore(place / "cache"), {}

@@ -10,7 +10,7 @@ from fusesearch.core.storage import read_instances, read_json, read_trajectories
 from tasks.evaluate import evaluate_cells
 from tasks.mine import mine
 from tasks.running.node import Job, Node
-from tasks.running.parts import Part, done, join, parts_of
+from tasks.running.parts import done, join, parts_of
 from tasks.running.places import MAIN
 from tasks.running.resume import alone
 from tasks.synthesize import synthesize_candidates
@@ -65,15 +65,6 @@ def do(job, count, lost=None):
 def scratch(project, name):
     (project / name).mkdir()
     return project / name
-
-
-def test_a_split_has_every_key_once_in_parts_of_even_size():
-    for count in (1, 2, 3, 9):
-        parts = Part("journal", tuple("abcde")).split(count)
-        assert [key for part in parts for key in part.keys] == list("abcde")
-        sizes = [len(part.keys) for part in parts]
-        assert (len(sizes), max(sizes) - min(sizes) <= 1) == (min(count, 5), True)
-        assert Part("journal", ()).split(count) == []
 
 
 @pytest.mark.usefixtures("project")

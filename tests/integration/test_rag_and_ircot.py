@@ -29,7 +29,7 @@ TRUTH = Truth(
 INSTANCE = Instance(instance_id="i", repo="o/yard", base_commit="c", problem_statement=QUESTION)
 
 
-def answered(name, repository, reply, faults=None, context_tokens=None, **agent):
+def answered(name, repository, reply, context_tokens=None, **agent):
     """The trajectory, and the prompts that the endpoint got."""
 
     async def run(address):
@@ -43,7 +43,7 @@ def answered(name, repository, reply, faults=None, context_tokens=None, **agent)
     def said(request):
         return {"role": "assistant", "content": reply(request["messages"][-1]["content"])}
 
-    with Endpoint(said, faults, context_tokens=context_tokens) as endpoint:
+    with Endpoint(said, context_tokens=context_tokens) as endpoint:
         trajectory = asyncio.run(run(endpoint.url))
     return trajectory, [row["messages"][-1]["content"] for row in endpoint.asked]
 
@@ -77,15 +77,6 @@ def test_a_passage_cannot_stand_for_an_answer(name, repository):
     assert "\n## Answer" not in shown
     assert trajectory.answer is None
     assert trajectory.stop == "no_answer"
-
-
-def test_ircot_is_bounded(repository):
-    _, prompts = answered("ircot", repository, lambda prompt: "Then `moor` and `ship`.", max_turns=6)
-    assert len(prompts) <= 6
-    assert all(prompt.count("/repo/yard/") <= MOST for prompt in prompts)
-    assert "no thought" not in prompts[-1]
-    endless, prompts = answered("ircot", repository, lambda prompt: "Hm.", max_turns=3)
-    assert (len(prompts), endless.stop) == (3, "no_answer")
 
 
 def test_a_prompt_that_does_not_fit_is_halved(repository):

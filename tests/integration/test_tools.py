@@ -74,13 +74,6 @@ def test_grep_looks_where_it_is_told(toolbox):
         assert ask(toolbox, "grep", pattern="beta", **arguments).entities == paths, arguments
 
 
-@pytest.mark.parametrize("glob", ["*", "*.py", "build/*", "{build,build/**}", ".*", "{.hidden,.hidden/**,**/d.py}", "**"])
-@pytest.mark.parametrize("path", [None, "/repo/build", "/repo/.hidden"])
-def test_no_glob_and_no_path_reveals_ignored_or_hidden_files(toolbox, glob, path):
-    for result in (ask(toolbox, "grep", pattern="beta", glob=glob, path=path), ask(toolbox, "glob", pattern=glob, path=path)):
-        assert not [entity for entity in result.entities if entity.startswith(("build", "."))]
-
-
 def test_no_match_is_an_answer_without_entities(toolbox):
     result = ask(toolbox, "grep", pattern="nowhere", path="/repo/pkg", glob="*.py")
     assert (result.output, result.entities, result.error) == ("No matches for nowhere in /repo/pkg (*.py)", [], None)

@@ -5,8 +5,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 import fusesearch
 
 ROOT = Path(__file__).parents[2]
@@ -86,21 +84,6 @@ def test_every_layer_has_files():
 
 def test_a_module_imports_only_from_its_own_layer_or_below():
     assert {path: found for path in FILES if (found := upward(layer(path), parsed(path)))} == {}
-
-
-@pytest.mark.parametrize(
-    ("source", "named"),
-    [
-        ("import fusesearch.training.grpo", "fusesearch.training.grpo"),
-        ("def f():\n    from fusesearch.evaluation import metrics", "fusesearch.evaluation.metrics"),
-        ('SCORER = "fusesearch.evaluation.metrics:score_trajectory"', "fusesearch.evaluation.metrics"),
-        ('resolve_name(f"fusesearch.localizers.registry:{name}")', "fusesearch.localizers.registry"),
-        ('["-m", "flows.run"]', "flows.run"),
-    ],
-)
-def test_an_import_that_runs_up_is_seen(source, named):
-    assert upward("agents", ast.parse(source)) == {named}
-    assert upward("dashboards", ast.parse(source)) == set()
 
 
 def test_heavy_packages_are_imported_inside_functions():

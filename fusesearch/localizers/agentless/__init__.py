@@ -37,7 +37,7 @@ class AgentlessLocalizer(AskingLocalizer):
     mode = "sequential"
 
     async def work(self, interview: Interview, instance: Instance, repository: Repository) -> None:
-        """A turn per question, at most ``1 + 2 * ATTEMPTS`` requests."""
+        """A turn per question, at most ``3 * ATTEMPTS`` requests."""
         files = await asyncio.to_thread(lambda: source_files(repository.files()))
         outlines = outlines_of(repository)
         stages = _Stages(interview, outlines)
@@ -62,7 +62,7 @@ class _Stages:
     async def files(self, files: Sequence[str]) -> list[str]:
         """Files to edit, the most likely first."""
         read = partial(read_files, most=MOST_FILES, files=files, known=frozenset(files))
-        return await ask_until(self.interview, lambda chars: self._with_tree(files, chars), read, 1)
+        return await ask_until(self.interview, lambda chars: self._with_tree(files, chars), read, ATTEMPTS)
 
     async def elements(self, top: Sequence[str]) -> list[Found]:
         """Classes, functions and variables of the files that relate to the issue."""

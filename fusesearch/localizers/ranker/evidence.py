@@ -140,9 +140,8 @@ class Evidence:
     ``title``, ``prose`` and ``block`` are the words of the title, of the running text and of code, with the times they occur;
     ``frames`` begin with the outermost; ``paths`` have a line where one is given; ``literals`` are terms of string literals;
     ``stems`` are words of the title that a file can be named after, as :func:`squashed` has them; ``marked`` are names with
-    marks, ``unusual`` paths with brackets, blanks or commas: they count where a tree has exactly these; ``common`` are stop
-    words of the title, as "package" or "file" is one that a tree may define; ``parts`` are parts of text without
-    blanks, which count where a tree defines them.
+    marks, ``unusual`` paths with brackets, blanks or commas: they count where a tree has exactly these; ``parts`` are parts of
+    text without blanks, which count where a tree defines them.
     """
 
     title: dict[str, int] = field(default_factory=dict)
@@ -156,7 +155,6 @@ class Evidence:
     stems: frozenset[str] = frozenset()
     marked: dict[str, Marked] = field(default_factory=dict)
     unusual: list[str] = field(default_factory=list)
-    common: tuple[str, ...] = ()
     parts: dict[str, Mention] = field(default_factory=dict)
     chars: int = 0
 
@@ -197,7 +195,6 @@ def draw_evidence(issue: str) -> Evidence:
         stems=_stems(title),
         marked=_marked(title, prose, code),
         unusual=_unusual(text),
-        common=tuple(dict.fromkeys(w for w in map(str.lower, _NAME.findall(title)) if len(w) >= LEAST_STEM and w in STOPWORDS)),
         parts=_parts(whole),
         chars=len(issue),
     )

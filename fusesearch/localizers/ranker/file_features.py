@@ -126,7 +126,6 @@ class WholeTree:
 
     def _add_names(self) -> None:
         matches = self.matches
-        classes = {name: set(matches.hits[f"c:{name}"].files) for name in matches.evidence.names}
         for name, mention in matches.evidence.names.items():
             files = matches.defining(name)
             share = 1 / len(files) if files else 0.0
@@ -134,16 +133,10 @@ class WholeTree:
             for file in files:
                 for kind in mention.kinds:
                     self._put(f"defines_{kind}", file, share)
-                if file in classes[name]:
-                    self._put("defines_class", file, sure)
                 self._put("defines_unique", file, sure)
                 self._add("defines_count", file, sure)
                 weight = 3 * sure * kind_weight(mention.kinds)
                 self.reasons[file].append(Reason(weight, "defines", name, matches.named_where(name)))
-            calls = matches.hits[f"k:{name}"]
-            for file in calls.files:
-                self._add("calls", file, matches.idf(f"k:{name}") if files else 0.0)
-        _to_one(self.columns["calls"])
 
     def _add_frames(self) -> None:
         """Only frames in files of the repository count, from the innermost."""

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from fusesearch.localizers.ranker.columns import Candidate, kind_weight
 from fusesearch.localizers.ranker.evidence import is_word
-from fusesearch.localizers.ranker.facts import Facts, same_letters, term, words_of
+from fusesearch.localizers.ranker.facts import same_letters, term, words_of
 from fusesearch.localizers.ranker.file_features import BY_CHANCE, literal_reason
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.matching import K1, B, Matches, bare, module_parts, spread
@@ -25,7 +25,7 @@ def functions_of(matches: Matches, index: Index, files: dict[int, Candidate]) ->
     numbers = {matches.paths[number]: number for number in files}
     found: list[Candidate] = []
     parts = {"title": matches.evidence.title, "prose": matches.evidence.prose, "block": matches.evidence.block}
-    scores: dict[str, list[float]] = {name: [] for name in ("all", *parts, "coverage", "literal", "phrase", "calls")}
+    scores: dict[str, list[float]] = {name: [] for name in ("all", *parts, "coverage", "literal", "phrase")}
     average = max(1, matches.function_words) / max(1, matches.functions)
     keys = {text: term(text) for text in matches.hits}
     idfs = {text: matches.function_idf(text) for text in matches.hits}
@@ -48,7 +48,12 @@ def functions_of(matches: Matches, index: Index, files: dict[int, Candidate]) ->
                 scores["coverage"][first + number] += idfs[word] / total_idf
                 for target in targets:
                     target[first + number] += value
-        _add_exact(matches, facts, keys, idfs, scores, first, found)
+        for text in matches.evidence.literals:
+            place = facts.find(keys[text])
+            for number, _ in facts.functions_with(place) if place >= 0 else ():
+                scores["literal" if text.startswith("l:") else "phrase"][first + number] += idfs[text]
+                if idfs[text] > 3:
+                    found[first + number].reasons.append(literal_reason(text, idfs[text]))
         files[numbers[path]].columns["functions"] = math.log1p(len(spans))
     tops = {name: max(values, default=0.0) or 1.0 for name, values in scores.items() if name != "coverage"}
     for name, values in scores.items():
@@ -70,33 +75,12 @@ def _is_unit_test(candidate: Candidate) -> bool:
     return candidate.path.endswith(".rs") and not {"test", "tests"}.isdisjoint(name.split(".")[:-1])
 
 
-def _add_exact(
-    matches: Matches,
-    facts: Facts,
-    keys: dict[str, int],
-    idfs: dict[str, float],
-    scores: dict[str, list[float]],
-    first: int,
-    found: list[Candidate],
-) -> None:
-    """Literals and calls inside the functions of one file."""
-    for text in [*matches.evidence.literals, *(f"k:{name}" for name in matches.evidence.names if matches.defining(name))]:
-        place = facts.find(keys[text])
-        if place >= 0:
-            target = scores[{"l": "literal", "t": "phrase", "k": "calls"}[text[0]]]
-            for number, _ in facts.functions_with(place):
-                target[first + number] += idfs[text]
-                if text[0] != "k" and idfs[text] > 3:
-                    found[first + number].reasons.append(literal_reason(text, idfs[text]))
-
-
 def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
     evidence, names = matches.evidence, matches.evidence.names
     words = [frozenset(words_of(bare(candidate.lines.name))) for candidate in found]
     having = spread(words)
     idf = {word: math.log(1 + len(found) / times) for word, times in having.items()}
     total = sum(idf.get(word, 0.0) for word in evidence.title) or 1.0
-    words_of_class: dict[tuple[str, ...], set[str]] = {}
     for candidate, own in zip(found, words, strict=True):
         *holders, name = same_letters(candidate.lines.name).split(".")
         columns = candidate.columns
@@ -104,10 +88,6 @@ def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
         columns["name_words"] = math.fsum(idf[word] for word in known)
         columns["name_title"] = math.fsum(idf[word] for word in own if word in evidence.title) / total
         columns["name_share"] = len(known) / max(1, len(own))
-        if (class_words := words_of_class.get(tuple(holders))) is None:
-            class_words = words_of_class[tuple(holders)] = {word for holder in holders for word in words_of(holder)}
-        columns["class_words"] = len(class_words & matches.words.keys()) / max(1, len(class_words))
-        columns["class_title"] = len(class_words & evidence.title.keys()) / max(1, len(class_words))
         columns["dunder"] = float(name.startswith("__") and name.endswith("__"))
         columns["depth"] = len(holders)
         if mention := names.get(name):

@@ -21,8 +21,6 @@ K1, B = 1.5, 0.75
 
 EVERYBODY = 12
 """Files that call a function from which it says little that a trace ran through it: it reports errors, or serves all."""
-MAX_COMMON = 2
-"""Files that define a name up to which it counts though it is a stop word."""
 
 _INSTALLED = re.compile(r"/(?:site|dist)-packages/|/node_modules/")
 _PACKAGE = re.compile(
@@ -71,10 +69,8 @@ class Matches:
         spelled = self._spelled(evidence.names | {part: evidence.parts[part] for part in longest}, evidence.marked)
         if self.named:  # then the other words of the title are about this file
             spelled = {name: mention for name, mention in spelled.items() if not is_word(name, mention)}
-        common = {name: word for word in evidence.common for name in self._defined(word)}
-        title = {stem: 1 for word in (*common.values(), *longest) for stem in words_of(word)} | evidence.title
-        names = dict.fromkeys(common, Mention(frozenset(["plain"]), frozenset())) | spelled
-        self.evidence = replace(evidence, paths=self._paths(evidence), names=names, title=title)
+        title = {stem: 1 for word in longest for stem in words_of(word)} | evidence.title
+        self.evidence = replace(evidence, paths=self._paths(evidence), names=spelled, title=title)
         self.words = self.evidence.words
         self.scores = self._scores()
 
@@ -119,13 +115,6 @@ class Matches:
             if self.hits[f"d:{name}"].files:
                 found[name] = mention | found.pop(plain) if plain in found else mention
         return found
-
-    def _defined(self, word: str) -> Iterator[str]:
-        """How the snapshot writes a stop word that it defines with a capital, in few places."""
-        for name in _variants(word):
-            files = {*self.hits[f"d:{name}"].files, *self.hits[f"c:{name}"].files}
-            if name[:1].isupper() and 0 < len(files) <= MAX_COMMON:
-                yield name
 
     def _add(self, number: int, facts: Facts, wanted: dict[int, Hits]) -> None:
         self.lengths[number] = facts.code + facts.text
@@ -242,10 +231,10 @@ def _idf(having: int, total: int) -> float:
 def _terms(evidence: Evidence, words: Iterable[str]) -> Iterable[str]:
     yield from words
     yield from evidence.literals
-    yield from (stem for word in (*evidence.common, *evidence.parts) for stem in words_of(word))
-    names = {other for name in (*evidence.names, *evidence.common) for other in (name, *_variants(name))}
+    yield from (stem for word in evidence.parts for stem in words_of(word))
+    names = {other for name in evidence.names for other in (name, *_variants(name))}
     names |= {*evidence.marked, *evidence.parts}
-    yield from (f"{prefix}{name}" for name in sorted(names) for prefix in ("d:", "c:", "v:", "k:"))
+    yield from (f"{prefix}{name}" for name in sorted(names) for prefix in ("d:", "c:", "v:"))
     yield from (f"{kind}:{bare(frame.name)}" for frame in evidence.frames if frame.name for kind in "dk")
 
 

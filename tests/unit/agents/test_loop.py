@@ -112,13 +112,16 @@ async def test_prose_is_reminded_of_the_tools_once(script, stop):
     assert len((await episode(script[-2:], agent=Agent(reminder=True, max_turns=1))).turns) == 1
 
 
-async def test_prose_that_was_cut_is_reminded_too():
+async def test_of_a_message_that_was_cut_whole_calls_run_and_prose_is_reminded_too():
     class Cut(ScriptedModel):
         async def complete(self, messages, tools, sampling):
             found = await super().complete(messages, tools, sampling)
-            return found.model_copy(update={"finish_reason": "length"}) if "prose" in found.text else found
+            return found.model_copy(update={"finish_reason": "stop" if found.text == ANSWER else "length"})
 
-    assert (await episode(Cut(["long prose", ANSWER]), agent=Agent(reminder=True))).stop == "answer"
+    half = '{"name": "grep", "arguments": {"pattern": "a"}}\n{"name": "gr'
+    trajectory = await episode(Cut(["long prose\nof two lines", half, ANSWER]), agent=Agent(reminder=True))
+    assert (trajectory.stop, trajectory.turns[0].text) == ("answer", "long prose\nof two lines")
+    assert [(call.name, call.error) for call in trajectory.turns[1].calls] == [("grep", None)]
 
 
 async def test_the_example_of_the_prompt_is_no_answer_and_the_words_of_a_schema_are_no_arguments():

@@ -75,12 +75,12 @@ def test_a_program_that_fails_or_is_not_there_is_a_line_and_the_others_are_set_u
 def test_a_file_is_edited_through_its_link_once_and_restored_with_its_permissions(run, home):
     real, link = home.folder / "dotfiles.json", home.folder / ".config/zed/settings.json"
     link.parent.mkdir(parents=True)
-    text = '// mine\n{\n  "theme": "One", // "context_servers": {}\n}\n'
+    text = '{\n  "theme": "One"\n}\n'
     real.write_text(text)
     real.chmod(0o600)
     link.symlink_to(real)
     assert run("install", "--yes").exit_code == 0
-    assert '"context_servers": {"fusesearch": {"command": ' in real.read_text()
+    assert list(json.loads(real.read_text())) == ["theme", "context_servers"]
     assert link.is_symlink()
     assert real.stat().st_mode & 0o777 == 0o600
     assert "Nothing to do." in run("install", "--yes").stdout
@@ -105,24 +105,15 @@ KEYS, PLACE = ("servers", "fusesearch"), ("servers", "list", 0)
 
 
 @pytest.mark.parametrize("keys", [KEYS, PLACE])
-@pytest.mark.parametrize("text", [
-    "{}",
-    '{"a": 1}',
-    '{\n  "a": [1, {"servers": {}}],\n}\n',
-    '{"servers": {}, "a": "}"}',
-    '\ufeff{"servers": {"x": {"command": "y"}}}',
-    '// "servers": {\n{\r\n\t"servers": { // mine\r\n\t\t"other": {"command": "o"},\r\n\t},\r\n}\r\n',
-    '{"a": "\\"servers\\": {", "b": {}}',
-    '{"inner": {"servers": {"fusesearch": 1}}, "servers": {"z": {}}}',
-    '{"a": "é😀", /* { */ "b": -1.5e3}',
-    '{"a": [[], {"x": 1}, "s"], "servers": {"list": [{"b": [2]}, 3], "c": {}}}',
+@pytest.mark.parametrize("settings", [
+    {}, {"a": 1}, {"a": [1, {"servers": {}}], "b": "é😀"}, {"servers": {"x": {"command": "y"}}, "a": "}"},
+    {"inner": {"servers": {"fusesearch": 1}}, "servers": {"z": {}, "list": [{"b": [2]}, 3]}},
 ])  # fmt: skip
-def test_a_value_is_put_in_and_taken_out_and_all_else_stays(text, keys):
+def test_a_value_is_put_in_and_taken_out_and_all_else_stays(settings, keys):
+    text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
     made = put(text, keys, ENTRY)
     assert at(parsed(made), keys) == ENTRY
-    taken = take(made, keys)
-    assert taken == text or parsed(text)["servers"] == {}
-    assert parsed(taken) == {name: value for name, value in parsed(text).items() if value or name != "servers"}
+    assert take(made, keys) == text == take(put(f"\ufeff{json.dumps(settings)}", keys, ENTRY), keys)
 
 
 def test_an_entry_that_an_agent_wrote_last_is_taken_out():
@@ -131,8 +122,8 @@ def test_an_entry_that_an_agent_wrote_last_is_taken_out():
 
 
 @pytest.mark.parametrize(("text", "says"), [
-    ("{", "not valid JSON"), ("[]", "not an object"), ('{"servers": 1}', "cannot edit"), ('{"servers": []}', "not an object"),
-    ("[" * 100_000, "not valid JSON"), ('{"a": 1 "b": 2}', "not valid JSON"), ("{'a': 1}", "not valid JSON"),
+    ("{", "not plain JSON"), ("[]", "not an object"), ('{"servers": 1}', "not an object"), ('{"servers": []}', "not an object"),
+    ("[" * 100_000, "not plain JSON"), ('{"a": 1}  // mine', "not plain JSON"), ('{"a": 1,}', "not plain JSON"),
 ])  # fmt: skip
 def test_what_cannot_be_edited_is_refused(text, says):
     with pytest.raises(DataError, match=says):
@@ -158,7 +149,7 @@ def test_sub_agents_skills_and_hooks_are_written_and_taken_back_without_a_trace(
     home.here += ["claude", "codex", "gemini", "cursor"]
     settings = home.folder / ".claude/settings.json"
     settings.parent.mkdir()
-    settings.write_text('{\n  // mine\n  "hooks": {"PreToolUse": [{"matcher": "Write", "hooks": []}]}\n}\n')
+    settings.write_text(json.dumps({"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": []}]}}, indent=2) + "\n")
     before = everything(home.folder)
     shown = run("install", "--yes").stdout
     assert shown.count("SKILL.md") == 1, "agents share it"

@@ -77,17 +77,6 @@ def test_the_first_look_asks_for_the_functions_that_the_last_statement_calls():
     assert not any(">>>" in call.arguments["pattern"] for call in calls)
 
 
-def test_the_code_of_a_frame_is_read_from_the_five_before_its_line():
-    frame = 'Crash\n  File "pkg/core.py", line 57, in solve\n'
-    messages = [
-        *conversation(frame),
-        Message(role="assistant", content=LexicalModel(4).next_text(conversation(frame))),
-        Message(role="tool", content="/repo/pkg/core.py:31:def solve(x):"),
-    ]
-    (call,) = parse_turn(LexicalModel(4).next_text(messages))[1]
-    assert (call.name, call.arguments) == ("read_file", {"path": "/repo/pkg/core.py", "start_line": 55})
-
-
 def after(calls, outputs, issue=ISSUE):
     """What is asked next after ``calls`` with ``outputs``."""
     messages = [*conversation(issue), Message(role="assistant", content=format_calls(calls))]
@@ -107,13 +96,6 @@ def test_a_search_that_went_wrong_is_made_again():
         search("solve")[1],
         {"path": "/repo/pkg/core.py", "start_line": 31},
     ]
-
-
-def test_where_nothing_was_found_the_frames_further_out_are_looked_up():
-    frames = "".join(f'  File "pkg/core.py", line {n}, in {name}\n' for n, name in [(9, "outer"), (5, "middle"), (3, "inner")])
-    searches = [("grep", {"pattern": rf"def {name}\b", "path": "/repo/pkg/core.py", "output_mode": "content"})
-                for name in ("inner", "middle", "outer")]  # fmt: skip
-    assert after(searches[:2], ["No matches", "No matches"], "Crash\n" + frames) == [searches[2][1]]
 
 
 def test_the_plan_fits_the_limits_and_without_a_clue_the_answer_is_empty():

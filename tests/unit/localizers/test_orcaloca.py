@@ -1,4 +1,4 @@
-"""OrcaLoca's parts: the queue, the searches, decomposition by scores, pruning by distance, and replies of any kind."""
+"""OrcaLoca's parts: the queue, the searches, pruning by distance, and replies of any kind."""
 
 import json
 
@@ -7,10 +7,9 @@ import pytest
 from fusesearch.code.graph.building import graph_of
 from fusesearch.core.config import Tools
 from fusesearch.localizers.orcaloca import Context, Result, node_of
-from fusesearch.localizers.orcaloca.actions import DECOMPOSED, RELATED_FILE, Action, Queue
-from fusesearch.localizers.orcaloca.decomposition import PIECES_PER_REQUEST, THRESHOLD, TOP_METHODS, Decomposer
+from fusesearch.localizers.orcaloca.actions import DECOMPOSED, Action, Queue
 from fusesearch.localizers.orcaloca.replies import MAX_ITEMS, Suspect, read_conclusion, read_names, read_scores, read_step
-from fusesearch.localizers.orcaloca.searches import CLASS_LINES, Searches
+from fusesearch.localizers.orcaloca.searches import Searches
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
 
@@ -34,7 +33,6 @@ def check(amount):
     return amount  >  0
 ''',
     "bank/ledger.py": "class Ledger:\n    def book(self, amount):\n        pass\n\n    def close(self):\n        pass\n",
-    "bank/wide.py": "class Wide:\n" + "".join(f"    def m{n}(self):\n        return {n}\n\n" for n in range(CLASS_LINES)),
     "shop/account.py": "def check(item):\n    return item\n",
     "tests/test_account.py": "def check():\n    pass\n",
 }  # fmt: skip
@@ -96,41 +94,6 @@ def test_the_queue_goes_by_priority_and_age_and_a_repeated_request_rises_and_sta
 )
 def test_searches_mean_what_their_arguments_say(searches, action, nodes):
     assert list(searches.meaning(action)) == nodes
-
-
-def test_one_node_is_shown_with_code_several_as_a_list_and_folders_as_a_tree(searches):
-    one = searches.page(callable_("pay"))
-    assert one.outcome().output.split("\n")[0] == "function /repo/bank/account.py::Account.pay, lines 8-9"
-    assert one.outcome().entities == ["bank/account.py:8", "bank/account.py:9"]
-    assert searches.page(callable_("check")).outcome().entities == ["bank/account.py", "shop/account.py"]
-    tree = searches.page(Action.of("search_file_tree", max_depth="1")).outcome().output
-    assert tree == "/repo\n  bank/\n  shop/"
-    assert searches.page(callable_("nothing")).empty
-
-
-def decomposer(searches, score, requests=9):
-    """One whose model scores a piece by its name; with what was asked."""
-    asked = []
-
-    async def ask(prompt):
-        asked.append(prompt)
-        pieces = [line.rpartition(": ")[2] for line in prompt.split("\n") if line.startswith("Piece ")]
-        return json.dumps({"scores": [score(piece) for piece in pieces]})
-
-    return Decomposer(searches, "the issue", ask, requests, 20_000), asked
-
-
-async def test_a_class_leads_to_its_best_methods_and_to_its_file(searches):
-    action = Action.of("search_class", class_name="Wide")
-    scores = {"m4": 80, "m17": 99, "m23": 90, "m31": 85}
-    breaking, asked = decomposer(searches, lambda piece: scores.get(piece.rpartition(".")[2], THRESHOLD))
-    found = await breaking.further(action, searches.meaning(action))
-    assert [(one.get("method_name"), priority) for one, priority in found[:-1]] == [
-        (name, DECOMPOSED) for name in ("m17", "m23", "m31")
-    ]
-    assert found[-1] == (Action.of("search_file_contents", file_name="wide.py", directory_path="bank"), RELATED_FILE)
-    assert len(found) == TOP_METHODS + 1
-    assert all(prompt.count("\nPiece ") <= PIECES_PER_REQUEST for prompt in asked)
 
 
 def test_suspects_are_found_as_far_as_they_are_there_and_results_near_to_them_stay(searches):

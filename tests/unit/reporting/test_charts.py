@@ -4,12 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.reporting import charts
-from fusesearch.reporting.charts import COLOURS, styles
-from fusesearch.reporting.comparison_pages import front
+from fusesearch.reporting.charts import styles
 from fusesearch.reporting.table import ARMS
 
 NAMES = st.lists(st.sampled_from([*ARMS, *(f"system {number}" for number in range(40))]), unique=True)
-POINT = st.fixed_dictionaries({"cost": st.integers(1, 9).map(float), "quality": st.integers(0, 9).map(float)})
 
 
 @given(NAMES)
@@ -18,25 +16,8 @@ def test_names_of_one_figure_differ_and_a_known_arm_looks_alike_in_every_figure(
     assert all(styles(names)[name] == styles([name])[name] for name in names if name in ARMS)
 
 
-@given(NAMES.filter(lambda names: len(names) <= len(COLOURS)))
-def test_colours_repeat_only_where_there_are_more_names_than_colours(names):
-    assert len({colour for colour, _ in styles(names).values()}) == len(names)
-
-
 def test_without_data_there_is_no_chart():
     few = [{"name": "a", "turn": 1, "calls": 2, "episodes": charts.LEAST_EPISODES - 1}]
     assert charts.profile(few, ["a"], {}) is None
     assert charts.difference_panels([("F1", [])]) is None
     assert charts.figure("none", "", None) == []
-
-
-def beats(one, other):
-    return one["cost"] <= other["cost"] and one["quality"] >= other["quality"] and one != other
-
-
-@given(st.lists(POINT, min_size=1, max_size=12, unique_by=lambda point: (point["cost"], point["quality"])))
-def test_the_front_is_what_no_other_beats(points):
-    named = {f"s{number}": point for number, point in enumerate(points)}
-    found = front([{"name": name, **point} for name, point in named.items()])
-    assert set(found) == {name for name, point in named.items() if not any(beats(other, point) for other in points)}
-    assert [named[name]["cost"] for name in found] == sorted(named[name]["cost"] for name in found)

@@ -35,12 +35,6 @@ def test_a_missing_input_names_what_to_run(tmp_path):
         progress_dir("filter", tmp_path / "pairs.parquet", root=tmp_path / "progress")
 
 
-def test_parts_of_a_digest_are_kept_apart_and_keys_have_no_order():
-    assert digest("a", "bc") != digest("ab", "c")
-    assert digest(1, 23) != digest(12, 3)
-    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
-
-
 def test_compiled_files_do_not_count(tmp_path):
     (tmp_path / "a.py").write_text("x = 1")
     before = digest(tmp_path)

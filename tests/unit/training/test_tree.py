@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusesearch.agents.loop import Episode, run_episode
+from fusesearch.agents.loop import Episode
 from fusesearch.agents.models.base import Completion, Sampling
 from fusesearch.agents.parsing import format_calls
 from fusesearch.core.config import Agent, RolloutSearch
@@ -144,13 +144,6 @@ def test_the_choice_of_episodes(rewards, most):
         rest.remove(level)
     for number, level in enumerate(levels[len(expected) :]):
         assert level == rest.pop(0 if number % 2 == 0 else -1)
-
-
-async def test_one_simulation_with_one_child_is_an_episode():
-    section = RolloutSearch(kind="mcts", simulations=1, children=1)
-    plain = await run_episode(episode())
-    tree = await grow(section, episode(), 1, worth)
-    assert trajectory_of(tree.chosen[0], episode()).model_copy(update={"seconds": 0}) == plain.model_copy(update={"seconds": 0})
 
 
 async def test_a_second_child_sees_the_first_and_is_kept_as_if_it_had_not():

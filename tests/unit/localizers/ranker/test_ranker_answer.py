@@ -101,17 +101,6 @@ def test_history_is_unknown_without_git_and_known_with_it(root: Path):
     assert math.isnan(columns(root, "Store is slow")["pkg/store.py"]["history_words"])
 
 
-@pytest.mark.parametrize("kept", ["{", "[1]", '[["a"], ["b"]]', "[[-1], [3]]", "5", "[[1], 2]"])
-def test_damaged_commits_of_the_index_are_read_again(root: Path, tmp_path: Path, kept: str):
-    commit(root, "slow disk")
-    with Index(Repository(root), tmp_path / "index") as index:
-        expected = commits_of(index)
-        assert [found.files for found in expected] == [sorted(FILES)]
-        index.keep_commits({found.id: kept for found in expected})
-        assert commits_of(index) == expected
-        assert commits_of(index) == expected
-
-
 def lead_out(git: Path, how: str) -> None:
     """Change a git directory so that git would read another place, or wait."""
     if how == "pipe":

@@ -173,10 +173,6 @@ SUPPORT = {
     "tests/__init__.py": "",
     "tests/test_utils.py": "class TestServer:\n    def close(self):\n        pass\n",
 }
-FOLDERS = {
-    "tpl/collections/apply.go": "package collections\n\nfunc (ns *Namespace) Apply(seq any) any {\n\treturn seq\n}\n",
-    "common/collections/append.go": "package collections\n\nfunc Append(slice any) any {\n\treturn slice\n}\n",
-}
 
 
 @pytest.mark.parametrize(
@@ -187,7 +183,6 @@ FOLDERS = {
         ("trivial accessors cop makes changes", "lib/cop/trivial_accessors.rb", TREE),
         ("applicator raises\n\n`parseConfig` of the object is wrong", "src/apply.py", TREE),
         ("TestServer does not close", "aiohttp/test_utils.py", SUPPORT),
-        ("apply panics for a nil value", "tpl/collections/apply.go", FOLDERS),
     ],
 )
 def test_what_the_title_names_in_any_spelling_is_first(tmp_path: Path, issue: str, first: str, tree: dict[str, str]):

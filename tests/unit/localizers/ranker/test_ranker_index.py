@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.core.stopping import in_thread
-from fusesearch.localizers.ranker import building as building_module
 from fusesearch.localizers.ranker import index as index_module
 from fusesearch.localizers.ranker import workers
 from fusesearch.localizers.ranker.building import Progress
@@ -77,18 +76,6 @@ def test_facts_say_where_names_are_defined_called_and_written():
     ]  # fmt: skip
 
 
-def test_other_languages_have_the_same_facts():
-    for path, source in (
-        ("a.go", 'package a\n\ntype Store struct{}\n\nfunc (s *Store) write(d int) {\n\tpanic("cannot write twice")\n}\n'),
-        ("a.rb", "class Store\n  def write(data)\n    raise 'cannot write twice'\n  end\nend\n"),
-        ("A.java", 'class Store {\n  void write(int d) { throw new Error("cannot write twice"); }\n}\n'),
-    ):
-        facts = read(analyse(path, source))
-        assert [span.name for span in facts.functions] == ["Store.write"]
-        found = ("d:write", "q:Store.write", "c:Store", "t:cannot write twice", "stor")
-        assert [text for text in found if facts.find(term(text)) < 0] == [], path
-
-
 @given(st.text(max_size=300))
 def test_any_source_has_facts(source: str):
     for path in ("a.py", "a.xyz"):
@@ -142,23 +129,6 @@ def test_only_new_contents_are_analysed_in_any_folder(tmp_path: Path, monkeypatc
     everything(tree(tmp_path / "r", {"a.py": SOURCES[1], "c.py": SOURCES[0], "d.py": "def f(): pass\n"}), tmp_path / "index")
     everything(tree(tmp_path / "r", {"a.py": SOURCES[0]}), tmp_path / "index")
     assert done == ["a.py", "b.py", "d.py"]
-
-
-def test_what_is_vendored_or_generated_is_read_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    names = ["build/a.py", "own/c.py", "vendor/b.py", "z.py"]
-    repository = tree(tmp_path / "r", {name: f"def f_{name[0]}(): pass\n" for name in names})
-    read: list[str] = []
-    real = building_module.analysed
-
-    def watched(sources, size):
-        kept = list(sources)
-        read.extend(path for _, path, _ in kept)
-        return real(iter(kept), size)
-
-    monkeypatch.setattr(building_module, "analysed", watched)
-    with Index(repository, None) as index:
-        assert index.paths == names
-    assert read == ["own/c.py", "z.py", "build/a.py", "vendor/b.py"]
 
 
 def test_processes_and_several_at_once_and_no_folder_give_the_same_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.core.errors import ArtifactError
-from fusesearch.localizers.ranker import lexicon
 from fusesearch.localizers.ranker.columns import FILE_COLUMNS, FUNCTION_COLUMNS
 from fusesearch.localizers.ranker.features import candidates_of
 from fusesearch.localizers.ranker.index import Index
-from fusesearch.localizers.ranker.lexicon import Lexicon, file_text, forms, function_text, issue_text, issue_words, text_words
+from fusesearch.localizers.ranker.lexicon import Lexicon, forms, issue_words, text_words
 from fusesearch.search.repository import Repository
 
 PLAIN = {"version": 1, "shared": [[4, 2, 1], [2, 1, 0.5]], "place": [1, 1], "power": 0, "length": 0, "rare": 10}
@@ -54,16 +53,6 @@ def test_words_are_parts_of_identifiers_and_keep_their_first_place() -> None:
 def test_words_are_of_any_script() -> None:
     assert list(issue_words("größeÜber2 посчитать_Сумму: błąd ﬁnd")) == ["größe", "über", "посчитать", "сумму", "błąd", "find"]
     assert list(issue_words("更新する メソッドa 가격")) == ["更新", "新す", "する", "メソ", "ソッ", "ッド", "가격"]
-
-
-def test_texts_begin_with_what_says_most() -> None:
-    lines = ["x", "    def f():", "", "        return 1", "y"]
-    assert function_text("a.py", "f", lines, 2, 4) == "a.py::f\ndef f():\n    return 1"
-    assert file_text("a.py", '"""Reads files."""\n', ["f", "g", "f"]) == 'a.py\nReads files."""\nf g'
-    assert file_text("a.c", "// Copyright 2020\n", []) == "a.c\n\n"
-    asked = issue_text("Title\n<!-- hint -->\n```\ncode\n```\n\n\nprose")
-    assert asked == "Title\nprose\ncode"
-    assert len(issue_text("word " * lexicon.ISSUE_CHARS)) <= lexicon.ISSUE_CHARS
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(-50, 50)), max_size=30))
