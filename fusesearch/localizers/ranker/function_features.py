@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 
-from fusesearch.localizers.ranker.columns import Candidate, is_common, kind_weight
+from fusesearch.localizers.ranker.columns import Candidate, kind_weight
 from fusesearch.localizers.ranker.evidence import is_word
 from fusesearch.localizers.ranker.facts import same_letters, term, words_of
 from fusesearch.localizers.ranker.file_features import BY_CHANCE, literal_reason
 from fusesearch.localizers.ranker.index import Index
-from fusesearch.localizers.ranker.matching import CALLED, K1, B, Matches, bare, module_parts, spread
-from fusesearch.localizers.ranker.paths import family
+from fusesearch.localizers.ranker.matching import K1, B, Matches, bare, module_parts, spread
 from fusesearch.localizers.ranker.reasons import Reason
 
-MAX_CALLERS = 6
-"""Named functions whose calls are followed."""
 _PRIOR = {
     "all": 1.0, "title": 0.2, "name_title": 0.5, "named_unique": 0.3, "owner_fits": 0.3, "frame": 0.5, "line": 0.8,
-    "class_named": 0.2, "phrase": 0.2, "called_by_named": 0.15, "frame_callee": 0.2,
+    "class_named": 0.2, "phrase": 0.2,
 }  # fmt: skip
 """Weights, set by hand, of the sum that chooses candidates."""
 
@@ -64,7 +61,6 @@ def functions_of(matches: Matches, index: Index, files: dict[int, Candidate]) ->
             candidate.columns[name] = value / tops.get(name, 1.0)
     _add_function_names(matches, found)
     _add_places(matches, found)
-    _add_callees(matches, index, found)
     for candidate in found:
         columns, lines = candidate.columns, candidate.lines.end - candidate.lines.start + 1
         columns["lines"] = math.log(max(1, lines))
@@ -103,10 +99,6 @@ def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
             columns["owner_fits"] = float(bool(mention.owners & {*holders, *module_parts(candidate.path.split("/"))}))
             weight = 3 * sure * kind_weight(mention.kinds) + columns["owner_fits"]
             candidate.reasons.append(Reason(weight, "name", name, matches.named_where(name)))
-        call = matches.called.get(name)
-        if call and call.family == family(candidate.path):
-            columns["frame_callee"] = call.weight / max(1, matches.hits[f"d:{name}"].functions)
-            candidate.reasons.append(Reason(columns["frame_callee"], "caller", call.caller))
         for holder in holders:
             if mention := names.get(holder):
                 columns["class_named"] = 1 / max(1, len(set(matches.hits[f"c:{holder}"].files)))
@@ -144,22 +136,3 @@ def _add_places(matches: Matches, found: list[Candidate]) -> None:
                 candidate.reasons.append(Reason(4.0 / len(files), "line", str(line)))
             distance = min(abs(span.start - line), abs(span.end - line))
             candidate.columns["line_near"] = max(candidate.columns.get("line_near", 0.0), 1 / (1 + distance / 10) / len(files))
-
-
-def _add_callees(matches: Matches, index: Index, found: list[Candidate]) -> None:
-    """What the functions that the issue names call: the fault is often one step further."""
-    columns = ("named_title", "named_inline", "named_outer", "frame_last", "frame")
-    named = [(max(candidate.columns.get(name, 0.0) for name in columns), candidate) for candidate in found]
-    callers = sorted((row for row in named if row[0] >= 0.3), key=lambda row: (-row[0], row[1].entity))[:MAX_CALLERS]
-    defined = Counter(candidate.lines.name.rpartition(".")[2] for candidate in found)
-    called: dict[str, tuple[float, str]] = {}
-    for value, caller in callers:
-        lines = index.source(caller.path).split("\n")[caller.lines.start - 1 : caller.lines.end]
-        own = caller.lines.name.rpartition(".")[2]
-        for name in set(CALLED.findall("\n".join(lines))) - {own}:
-            if name in defined and not is_common(name):
-                called[name] = max(called.get(name, (0.0, "")), (value / defined[name], own))
-    for candidate in found:
-        if hit := called.get(candidate.lines.name.rpartition(".")[2]):
-            candidate.columns["called_by_named"] = hit[0]
-            candidate.reasons.append(Reason(hit[0], "caller", hit[1]))
