@@ -75,12 +75,6 @@ _FOLDER = re.compile(
     r"(?<![\w.:/\\@-])(?:[A-Za-z]:|[~.]{0,2})[/\\][\w.@+-]+[\w./\\@+-]*|(?<![\w.@+-])[\w.@+-]+(?:[/\\][\w.@+-]+){2,}[/\\]?"
 )
 """An absolute path, or one of three parts or more."""
-_SCOPE = re.compile(
-    r"(?:\w{1,20}\((?P<inner>[^()\n]{1,60})\)!?: |\[?(?P<before>[\w@./`-]{1,40}(?:, ?[\w@./`-]{1,40}){0,3})(?:\]:?|:) )"
-)
-_TYPES = word_set(
-    "fix fixes bug bugfix feat feature docs chore refactor perf test tests build ci style revert wip rfc error question"
-)
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$(.*?)(?:^[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d+\]:|\$|irb[^>\n]{0,30}>) ?(.*)$", re.MULTILINE)
 _INDENTED = re.compile(r"(?:^(?: {4}|\t)[^\n]*\n?)+", re.MULTILINE)
@@ -146,9 +140,8 @@ class Evidence:
     ``title``, ``prose`` and ``block`` are the words of the title, of the running text and of code, with the times they occur;
     ``frames`` begin with the outermost; ``paths`` have a line where one is given; ``literals`` are terms of string literals;
     ``stems`` are words of the title that a file can be named after, as :func:`squashed` has them; ``marked`` are names with
-    marks, ``unusual`` paths with brackets, blanks or commas: they count where a tree has exactly these; ``common`` are stop
-    words of the title, as "package" or "file" is one that a tree may define; ``scopes`` what stands before its colon, as in
-    ``tpl: Fix x`` and ``fix(core): x``; ``parts`` are parts of text without blanks, which count where a tree defines them.
+    marks, ``unusual`` paths with brackets, blanks or commas: they count where a tree has exactly these; ``parts`` are parts of
+    text without blanks, which count where a tree defines them.
     """
 
     title: dict[str, int] = field(default_factory=dict)
@@ -162,8 +155,6 @@ class Evidence:
     stems: frozenset[str] = frozenset()
     marked: dict[str, Marked] = field(default_factory=dict)
     unusual: list[str] = field(default_factory=list)
-    scopes: tuple[str, ...] = ()
-    common: tuple[str, ...] = ()
     parts: dict[str, Mention] = field(default_factory=dict)
     chars: int = 0
 
@@ -204,8 +195,6 @@ def draw_evidence(issue: str) -> Evidence:
         stems=_stems(title),
         marked=_marked(title, prose, code),
         unusual=_unusual(text),
-        scopes=_scopes(title),
-        common=tuple(dict.fromkeys(w for w in map(str.lower, _NAME.findall(title)) if len(w) >= LEAST_STEM and w in STOPWORDS)),
         parts=_parts(whole),
         chars=len(issue),
     )
@@ -267,12 +256,6 @@ def _parts(text: str) -> dict[str, Mention]:
                 if 1 < end - start <= MAX_PART_CHARS and len(found) < MAX_PARTS:
                     found.setdefault(run[start:end], Mention(frozenset([kind]), frozenset()))
     return found
-
-
-def _scopes(title: str) -> tuple[str, ...]:
-    match = _SCOPE.match(title)
-    found = re.split(r"[\s,]+", (match["inner"] or match["before"]) if match else "")
-    return tuple(dict.fromkeys(part.strip("`") for part in found if len(squashed(part)) > 1 and part.lower() not in _TYPES))
 
 
 def squashed(name: str) -> str:

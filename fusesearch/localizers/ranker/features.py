@@ -87,7 +87,6 @@ def _add_functions(files: list[Candidate], functions: list[Candidate]) -> None:
         file.columns["best_function"] = own[0].columns["all"] if own else 0.0
         file.columns["best_function_rank"] = own[0].columns["rank"] if own else 0.0
         file.columns["top_functions"] = sum(function.columns["all"] for function in own[:5]) / 5
-        file.columns["called_by_named"] = max((function.columns.get("called_by_named", 0.0) for function in own), default=0.0)
         file.columns["prior"] += 0.4 * file.columns["best_function"] + 0.3 * max((f.columns["prior"] for f in own), default=0.0)
 
 
