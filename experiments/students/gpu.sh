@@ -3,7 +3,7 @@
 #
 #   gpu.sh pack          here: data, weights and wheels in parts of 40 MiB, .gpu/part-*, with their digests in .gpu/sums
 #   gpu.sh part SECONDS  there, from the root of the checkout: puts the parts together once all have come, then works for SECONDS;
-#                        called again, it goes on. OUT takes scores, curves and figures after each stage (artifacts/students/back)
+#                        called again, it goes on. OUT takes back.tgz after each step: scores, curves and figures (artifacts/students/back)
 #
 # Before pack: data/splits, data/selected and data/repos of the profile `own` or `fixes` with smol's tools, `python -m experiments.students
 # lists smol`, the GGUF files as .gpu/smol.gguf and .gpu/coder-0.5b.gguf, and, in .gpu/wheels, what that machine lacks of `pip install .[gpu]`.
@@ -43,9 +43,7 @@ step() { # NAME COMMAND...: once, within the time that is left
     code=0
     timeout "$left" "$@" || code=$?
     mkdir -p "$out"
-    for file in artifacts/students/*/*/metrics.json artifacts/students/*/*/scores.jsonl artifacts/students/*/*/curve.csv; do
-        [ ! -f "$file" ] || cp "$file" "$out/$(echo "${file#artifacts/students/}" | tr / -)"
-    done
+    find artifacts/students -name metrics.json -o -name scores.jsonl -o -name '*.csv' | tar cz -T - -f "$out/back.tgz"
     [ $code = 124 ] && echo "$name goes on in the next part" && exit 0
     [ $code = 0 ] || exit $code
     touch ".gpu/done-$name"

@@ -7,10 +7,9 @@ import pytest
 
 from fusesearch.localizers.ranker import answer_of, ranking_of
 from fusesearch.localizers.ranker.evidence import MAX_NAMES, MAX_WORDS, draw_evidence
-from fusesearch.localizers.ranker.features import without_forms
 from fusesearch.localizers.ranker.matching import Resolver
-from fusesearch.localizers.ranker.noise import without_noise
 from fusesearch.localizers.ranker.places import says_little
+from fusesearch.localizers.ranker.reading import without_forms, without_noise
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
 
