@@ -18,7 +18,7 @@ from fusesearch.cli.screen import screen
 from fusesearch.core.errors import FusesearchError, OptionError, one_line
 
 COMMANDS = dict.fromkeys(("localize", "context", "ask", "install", "mcp"), "Every day") | dict.fromkeys(
-    ("doctor", "localizers", "view", "tool", "truth", "score", "evaluate", "compare", "judge"), "More"
+    ("doctor", "localizers", "view", "truth", "score", "evaluate", "compare", "judge"), "More"
 )
 """Each command's panel on the page of help. Its module and its function are called as it is."""
 

@@ -78,5 +78,5 @@ def print_checks(checks: list[Check], missing: list[Check]) -> None:
         mark, colour = ("ok", "green") if check.ok else ("missing", "red") if check in missing else ("absent", "yellow")
         first, *more = wrapped(check.detail, shown, indent)
         lines = [f"{typer.style(f'{mark:<7}', fg=colour)}  {check.name:<{width}}  {first.lstrip()}", *more]
-        lines += wrapped(f"-> {check.hint}" if not check.ok and check.hint else "", shown, indent)
+        lines += [f"{indent}-> {check.hint}"] if not check.ok and check.hint else []  # whole, to be copied
         typer.echo("\n".join(lines))

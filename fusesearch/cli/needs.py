@@ -36,7 +36,6 @@ from fusesearch.training.budget import (
     training_hours,
     whole_gib,
 )
-from fusesearch.training.engines.verl_files import configured, verl_python
 
 CLONES_GB = 100.0
 """Room for clones and snapshots of real repositories: an estimate for 233 of them."""
@@ -92,6 +91,8 @@ def verl(place: Place) -> Iterator[Check]:
     """veRL, where it trains, and the Ray cluster of several machines."""
     if place.params.grpo.engine != "verl":
         return
+    from fusesearch.training.engines.verl_files import verl_python  # needs an extra
+
     try:
         yield Check("verl", True, f"{verl_python(place.root)}, {place.params.grpo.verl_config}")
     except ConfigError as error:
@@ -208,6 +209,8 @@ PROFILE: tuple[Callable[[Place], Iterator[Check]], ...] = (disk, verl, hardware,
 
 def _cluster(place: Place) -> tuple[int, ...]:
     """How many machines veRL trains on, GPUs of each, and tokens of a pass. :class:`ConfigError` for a missing configuration."""
+    from fusesearch.training.engines.verl_files import configured
+
     params = place.params
     found = VERL_DEFAULTS | configured(params.grpo.verl_config, params.compute.verl_options, place.root)
     return tuple(int(found[key]) for key in VERL_DEFAULTS)

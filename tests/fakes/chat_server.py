@@ -37,13 +37,14 @@ class ChatServer(LocalServer):
 
         class Playing(Handler):
             def do_POST(self):
+                sent = self.asked()
                 endpoint.times.append(time.monotonic())
-                endpoint.requests.append(self.asked())
+                endpoint.requests.append(sent)
                 endpoint.paths.append(self.path)
                 endpoint.headers.append({name.lower(): value for name, value in self.headers.items()})
                 index = min(len(endpoint.requests), len(endpoint.replies)) - 1
                 reply = endpoint.replies[index]
-                endpoint.play(self, reply(endpoint.requests[-1]) if callable(reply) else reply)
+                endpoint.play(self, reply(sent) if callable(reply) else reply)
 
         super().__init__(Playing)
 

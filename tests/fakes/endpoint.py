@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint over real HTTP on this machine, answered by a function, with faults in a share of the replies."""
+"""A chat server that a function answers, with the tokens of each request counted and faults in a share of the replies."""
 
 from __future__ import annotations
 
@@ -8,32 +8,30 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from email.message import Message
-from functools import partial
 from typing import Any
 
 from fusesearch.agents.models.base import CHARS_PER_TOKEN
-from tests.fakes.local_server import Handler, LocalServer
+from tests.fakes.chat_server import ChatServer, completion, refusal
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
 """From the body of a request to the assistant message."""
 
 
-class Endpoint(LocalServer):
+class Endpoint(ChatServer):
     """Answers each request by ``answer``.
 
-    ``faults`` has the share of requests by fault: ``drop`` (no reply), ``late`` (a reply after 0.3 s), ``cut`` (half of the
-    promised body) and ``half`` (half a JSON object). A conversation over ``context_tokens`` is refused as by vLLM.
+    ``faults`` has the share of requests by fault: ``drop`` (no reply) and ``late`` (a reply after 0.3 s). A conversation over
+    ``context_tokens`` is refused as by vLLM.
 
-    ``asked`` and ``headers`` list the requests. ``served`` counts them by fault, or as ``answered``. ``longest`` is the largest
-    prompt in tokens. ``errors`` lists what ``answer`` raised.
+    ``asked`` lists the requests. ``served`` counts them by fault, or as ``answered``. ``longest`` is the largest prompt in
+    tokens. ``errors`` lists what ``answer`` raised.
     """
 
     def __init__(
         self, answer: Answer, faults: Mapping[str, float] | None = None, *, seed: int = 0, context_tokens: int | None = None
     ) -> None:
-        self.asked: list[dict[str, Any]] = []
-        self.headers: list[Message] = []
+        super().__init__([self._reply])
+        self.asked: list[dict[str, Any]] = self.requests
         self.served: Counter[str] = Counter()
         self.longest = 0
         self.errors: list[str] = []
@@ -42,34 +40,27 @@ class Endpoint(LocalServer):
         self._context = context_tokens
         self._random = random.Random(seed)
         self._lock = threading.Lock()
-        super().__init__(partial(_Handler, self))
 
-    def outcome(self) -> str:
-        """The fault of the next reply, or ``answered``."""
+    def _reply(self, request: dict[str, Any]) -> Any:
         with self._lock:
             shares = [*self._faults.values(), 1 - sum(self._faults.values())]
             outcome = self._random.choices([*self._faults, "answered"], shares)[0]
             self.served[outcome] += 1
-        return outcome
-
-    def reply(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """Status and JSON of the reply to a request."""
+        if outcome == "drop":
+            return outcome
+        time.sleep(0.3 if outcome == "late" else 0)
         prompt = _tokens(request["messages"]) + _tokens(request.get("tools") or [])
         self.longest = max(self.longest, prompt)
         if self._context and prompt > self._context:
-            return 400, refusal(f"the prompt has {prompt} tokens, over the maximum context length of {self._context}")
+            return refusal(400, f"the prompt has {prompt} tokens, over the maximum context length of {self._context}")
         try:
             message = self._answer(request)
         except Exception as error:
             self.errors.append(f"{request.get('model')}: {error!r}")
-            return 422, refusal(f"no answer: {error!r}")
-        completion = _tokens(message)
-        usage = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
-        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if message.get("tool_calls") else "stop"}
-        return 200, {
-            "id": "1", "object": "chat.completion", "created": 1, "model": request.get("model"), "choices": [choice],
-            "usage": usage,
-        }  # fmt: skip
+            return refusal(422, f"no answer: {error!r}")
+        body = completion(**message, finish="tool_calls" if message.get("tool_calls") else "stop")
+        usage = {"prompt_tokens": prompt, "completion_tokens": _tokens(message)}
+        return 200, {"Retry-After": "0"}, body | {"usage": usage | {"total_tokens": sum(usage.values())}}
 
 
 def scripted(replies: Mapping[str, Iterable[str]]) -> Answer:
@@ -81,35 +72,6 @@ def scripted(replies: Mapping[str, Iterable[str]]) -> Answer:
         return {"role": "assistant", "content": list(replies[messages[1]["content"]])[turn]}
 
     return answer
-
-
-def refusal(message: str) -> dict[str, Any]:
-    """The body of a refused request."""
-    return {"error": {"message": message, "type": "invalid_request_error", "code": None}}
-
-
-class _Handler(Handler):
-    def __init__(self, endpoint: Endpoint, *arguments: Any) -> None:
-        self._endpoint = endpoint
-        super().__init__(*arguments)
-
-    def do_POST(self) -> None:
-        """Answer, or fail in one of the ways."""
-        request = self.asked()
-        self._endpoint.asked.append(request)
-        self._endpoint.headers.append(self.headers)
-        fault = self._endpoint.outcome()
-        if fault == "drop":
-            self.connection.close()
-            return
-        if fault == "late":
-            time.sleep(0.3)
-        status, reply = self._endpoint.reply(request)
-        body = json.dumps(reply).encode()
-        sent = body[: len(body) // 2] if fault in ("cut", "half") else body
-        self.send(status, sent, {"Retry-After": "0"}, missing=len(body) - len(sent) if fault == "cut" else 0)
-        if fault == "cut":
-            self.connection.close()
 
 
 def _tokens(value: Any) -> int:

@@ -1,4 +1,4 @@
-"""A bounded cache of snapshots: what goes first, what stays, and what many processes and kills do to it."""
+"""A bounded cache of snapshots: what goes first, what stays, and what a kill does to it."""
 
 import os
 

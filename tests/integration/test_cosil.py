@@ -185,8 +185,3 @@ WHOLE = {"file_name": "a.py", "class_name": "B"}
 def test_calls_are_read_however_they_are_quoted(text, name, arguments):
     call = read_call(text, "id")
     assert (call.id, call.name, call.arguments, call.error) == ("id", name, arguments, None)
-
-
-@pytest.mark.parametrize("text", ["", "get_code_of_class", "get_code_of_class('a.py'", "rm('x')", "my_exit()"])
-def test_text_without_a_call_gives_no_call(text):
-    assert read_call(text, "id") is None

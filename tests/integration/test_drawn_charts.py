@@ -5,7 +5,6 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from fusesearch.reporting import charts
 from fusesearch.reporting.charts import COLOURS, profile, svg
 from fusesearch.reporting.experiment.figures import FIGURES, draw
 from tasks.experiments.results import measured
@@ -31,10 +30,6 @@ def drawn(tmp_path_factory):
     return found | {f"experiment {name}": text for name, text in more.items()}
 
 
-def words(picture):
-    return set(re.findall(r"<text[^>]*>([^<]*)</text>", picture))
-
-
 def strange_colours(picture):
     """Colours of lines and areas that are neither Okabe and Ito's, nor grey, nor of a scale that a legend shows as a band."""
     found = set(re.findall(r'(?:stroke|fill)="([^"]+)"', picture)) - {*COLOURS, *GREYS, "none"}
@@ -48,10 +43,6 @@ def test_every_chart_has_a_legend_and_colours_that_can_be_told_apart(drawn):
         assert "role-legend" in picture, name
         assert strange_colours(picture) == set(), name
     assert strange_colours('<path stroke="#ff0000" fill="#0072B2"/>') == {"#ff0000"}
-
-
-def test_charts_say_what_their_marks_and_lines_are(drawn):
-    assert {charts.DECIDED, charts.UNDECIDED} <= words(drawn["differences"])
 
 
 def test_names_are_text_in_a_picture_that_loads_nothing():

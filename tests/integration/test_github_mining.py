@@ -277,14 +277,6 @@ def test_issues_are_linked_by_former_names_of_the_repository(tmp_path):
     assert table["dropped"]["no_issue"] == 1
 
 
-def test_a_clone_that_cannot_be_had_skips_its_repository_and_says_why(serve, tmp_path, monkeypatch):
-    monkeypatch.setattr("fusesearch.search.clones.PAUSE_SECONDS", 0.0)
-    github = source(serve(), tmp_path)
-    monkeypatch.setenv("GITHUB_SERVER_URL", f"{tmp_path.as_uri()}/nowhere")
-    with pytest.raises(DataError, match="not one pair"):
-        mine(github, tmp_path)
-
-
 def test_criteria_choose_repositories(tmp_path):
     rows = {
         name: Repository(name, number, stars=100 * number) for number, name in enumerate(("a/one", "a/two", "a/three", "a/four"))

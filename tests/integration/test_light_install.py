@@ -54,7 +54,6 @@ def test_what_needs_no_extra(light, repo, tmp_path):
     assert "def perimeter(side):\n    return 3 * side" in reading.stdout, reading.stderr
     page = light("view", tmp_path / "t.json", "--out", tmp_path / "t.html")
     assert (tmp_path / "t.html").exists(), page.stderr
-    assert json.loads(light("tool", "glob", "--repo", repo, "--args", '{"pattern": "*.py"}').stdout)["entities"]
     patch = tmp_path / "fix.patch"
     patch.write_text(
         "diff --git a/shapes.py b/shapes.py\n--- a/shapes.py\n+++ b/shapes.py\n"

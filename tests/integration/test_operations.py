@@ -106,14 +106,8 @@ class Project:
 
     def run(self, *words):
         """``python -m WORDS`` to its end."""
-        done = subprocess.run(
-            [sys.executable, "-m", *words],
-            cwd=self.root,
-            env=environment(self.root, self.server),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command, variables = [sys.executable, "-m", *words], environment(self.root, self.server)
+        done = subprocess.run(command, cwd=self.root, env=variables, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 
     @contextmanager

@@ -61,12 +61,6 @@ def test_only_what_the_model_wrote_is_trained(tokenizer):
     assert trained == "".join(f"{message.content}<|im_end|>" for message in MESSAGES if message.role == "assistant")
 
 
-def test_the_whole_conversation_is_the_templates_text_but_for_empty_thoughts(tokenizer):
-    ids, _ = training_ids(tokenizer, MESSAGES[:-1], TOOLS)
-    text = tokenizer.decode(ids).replace("<think>\n\n</think>\n\n", "")
-    assert render(tokenizer, MESSAGES[:-1], TOOLS, prompt=False).startswith(text)
-
-
 def test_a_message_that_was_cut_off_is_continued_by_its_own_tokens(tokenizer):
     first = prompt_ids(tokenizer, MESSAGES[:2], TOOLS)
     cut = Tokens(prompt_ids=first, completion_ids=encode(tokenizer, MESSAGES[2].content), logprobs=[])

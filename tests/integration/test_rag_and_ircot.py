@@ -29,7 +29,7 @@ TRUTH = Truth(
 INSTANCE = Instance(instance_id="i", repo="o/yard", base_commit="c", problem_statement=QUESTION)
 
 
-def answered(name, repository, reply, faults=None, context_tokens=None, **agent):
+def answered(name, repository, reply, context_tokens=None, **agent):
     """The trajectory, and the prompts that the endpoint got."""
 
     async def run(address):
@@ -43,7 +43,7 @@ def answered(name, repository, reply, faults=None, context_tokens=None, **agent)
     def said(request):
         return {"role": "assistant", "content": reply(request["messages"][-1]["content"])}
 
-    with Endpoint(said, faults, context_tokens=context_tokens) as endpoint:
+    with Endpoint(said, context_tokens=context_tokens) as endpoint:
         trajectory = asyncio.run(run(endpoint.url))
     return trajectory, [row["messages"][-1]["content"] for row in endpoint.asked]
 

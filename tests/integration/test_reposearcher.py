@@ -8,15 +8,12 @@ import pytest
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls
-from fusesearch.core.config import Agent, Tools, parse_params
-from fusesearch.core.errors import ConfigError
+from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Instance, Truth
-from fusesearch.core.storage import Journal
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.fusesearch import RepoSearcherLocalizer
 from fusesearch.localizers.reposearcher.tools import SearchTools
 from fusesearch.search.repository import Repository
-from fusesearch.training.synthesis import synthesize
 from tests.fakes.git import write
 
 CORE = '''\
@@ -135,8 +132,3 @@ def test_exit_asks_for_the_answer_in_its_result_and_every_request_begins_with_th
     assert trajectory.mode == "sequential"
     assert "Locations to Modify" in trajectory.turns[1].observations[0].output
     assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(seen))
-
-
-def test_no_script_teaches_with_its_tools(tmp_path):
-    with pytest.raises(ConfigError, match="no scripted teacher"), Journal(tmp_path / "j.jsonl", key="key") as journal:
-        synthesize([], parse_params({"agent": {"toolset": "reposearcher"}}), None, journal)

@@ -2,7 +2,7 @@ import pytest
 
 from fusesearch.core.errors import InfrastructureError
 from fusesearch.search import ripgrep
-from fusesearch.search.ripgrep import RipgrepRun, Unfinished, message, unread
+from fusesearch.search.ripgrep import RipgrepRun, unread
 
 
 def test_the_binary_is_found_beside_packages_that_pip_put_into_a_folder(tmp_path, monkeypatch):
@@ -33,17 +33,3 @@ def test_more_messages_than_a_pipe_holds_stop_no_search(tmp_path):
     found = RipgrepRun().run(["--regexp=x", "--", *gone], tmp_path, 1000)
     assert found.complete
     assert ("gone0: b", "No such file or directory") in unread(found.stderr)
-
-
-def test_a_search_stopped_before_it_starts_does_not_start(tmp_path):
-    search = RipgrepRun()
-    search.stop()
-    with pytest.raises(Unfinished):
-        search.run(["--regexp=x", "./"], tmp_path, 1000)
-    assert search._process is None
-
-
-def test_its_own_message_is_one_line_without_advice_about_flags():
-    said = 'the literal "\\n" is not allowed in a regex'
-    assert message(f"rg: {said}\n\nConsider enabling multiline mode\n") == said
-    assert message("") == ""

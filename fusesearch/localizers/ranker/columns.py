@@ -26,9 +26,8 @@ FORMS = ("lexicon", "lexicon_gap", "lexicon_rank")
 FILE_COLUMNS = (
     *SCORES, "rank", "title_rank", "best_function", "best_function_rank", "top_functions", "coverage",
     "path_words", "path_title", "stem_title",
-    *(f"defines_{kind}" for kind in NAMED), "defines_frame", "defines_class",
-    "defines_count", "defines_unique", "calls", "called_by_named", "literal", "phrase", "frame", "frame_last",
-    "path_named", "module_share", "scope", "frame_callee",
+    *(f"defines_{kind}" for kind in NAMED), "defines_frame",
+    "defines_count", "defines_unique", "literal", "phrase", "frame", "frame_last", "path_named", "module_share",
     "words", "functions", "depth", "history_recent", "history_words", "history_often",
     "files", "issue_chars", "issue_names", "issue_frames", "prior", "prior_rank", "prior_gap",
     *FORMS, *(f"function_{name}" for name in FORMS),
@@ -37,16 +36,15 @@ FILE_COLUMNS = (
 
 OF_FILE = (
     "all", "title", "rank", "path_title", "defines_unique", "frame", "path_named", "functions",
-    "prior", "prior_rank", "prior_gap", "history_recent", "history_words", "best_function", "scope",
+    "prior", "prior_rank", "prior_gap", "history_recent", "history_words", "best_function",
 )  # fmt: skip
 OF_ISSUE = ("issue_chars",)
 
 FUNCTION_COLUMNS = (
     "all", "title", "prose", "block", "rank", "rank_in_file", "coverage",
-    "name_words", "name_title", "name_share", "class_words", "class_title",
+    "name_words", "name_title", "name_share",
     *(f"named_{kind}" for kind in NAMED), "named_unique", "class_named", "class_title_named", "owner_fits",
-    "calls", "called_by_named", "literal", "phrase", "frame", "frame_last", "line", "line_near",
-    "dunder", "lines", "depth", "frame_callee",
+    "literal", "phrase", "frame", "frame_last", "line", "line_near", "dunder", "lines", "depth",
     *(f"file_{name}" for name in OF_FILE), *OF_ISSUE, "prior", "prior_rank",
     *FORMS, *(f"file_{name}" for name in FORMS),
 )  # fmt: skip

@@ -7,26 +7,19 @@ import keyword
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate, combinations, takewhile
+from itertools import combinations
 from typing import NamedTuple
 
-from fusesearch.code.other.languages import SUFFIXES as READ_SUFFIXES
 from fusesearch.localizers.lexical.clues import URL, Frame
 from fusesearch.localizers.lexical.stopwords import COMMON_NAMES, SHORT_WORDS, STOPWORDS, word_set
 from fusesearch.localizers.ranker.columns import NAMED
 from fusesearch.localizers.ranker.facts import IDENTIFIER as _IDENTIFIER
 from fusesearch.localizers.ranker.facts import LOWER, UPPER, literal_terms, same_letters, words_of
 from fusesearch.localizers.ranker.frames import all_frames
-from fusesearch.localizers.ranker.noise import without_noise
+from fusesearch.localizers.ranker.reading import MAX_CHARS, SUFFIXES, readable, without_noise
 
-MAX_CHARS = 60_000
-"""Most characters of an issue that are read; of a longer one its beginning, for a sixth its end, and for a third the rarest
-lines between that are of a trace or an error."""
-MAX_LINE_CHARS = 20_000
-LOGGED = 20
-"""Lines that differ in numbers alone, from which they are a log's; of frames, which recursion repeats, two are kept."""
 MAX_WORDS = 250
 MAX_NAMES = 150
 MAX_PARTS, MAX_PART_CHARS = 1000, 24
@@ -39,22 +32,11 @@ LEAST_STEM = 4
 """Characters of a word that can be the name of a file without its separators."""
 
 IDENTIFIER = _IDENTIFIER.pattern
-SUFFIXES = "|".join(["pyi?", "pyx", *(suffix[1:] for suffix in READ_SUFFIXES), "lua", "pl", "pm", "sh", "sql", "vue", "svelte"])
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ENDLESS = re.compile(r"\w{200,}")
 WIDE = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 """Letters of scripts that put no blanks between words, or endings to names."""
 _UNSPACED = re.compile(rf"\w*{WIDE.pattern}\w*")
-_ESCAPED = re.compile(r"^.*\\n(?:\\t| )*(?:File \\\"|at |#\d).*$", re.MULTILINE)
-"""A line of a log in JSON that has a trace."""
-_ESCAPE, _ESCAPES = re.compile(r"\\([nt\"\\])"), {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
-_LOG = re.compile(r"\W{0,3}(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|(?:DEBUG|INFO|WARN(?:ING)?|ERROR)\b)|[\[{]{1,2}\"[\w@-]+\": ?")
-"""What a log's line begins with."""
-_SIGNAL = re.compile(
-    rf"\.(?:{SUFFIXES})\b[^\n]{{0,12}}?\d|^\s*at [\w.$]|Traceback|(?i:error|exception|panic|fatal|caused by|assert)", re.ASCII
-)
-"""A line of a trace or of an error."""
-_FRAME = re.compile(r"\s*(?:File \"|at |#\d|from )")
 _LINK = re.compile(
     r"(?:/(?:blob|blame|raw|edit|tree)/[^/\s]+|raw\.githubusercontent\.com/[^/\s]+/[^/\s]+/(?:refs/heads/)?[^/\s]+)"
     rf"/(?P<path>[\w./@+()\[\]-]+\.(?:{SUFFIXES}))\b(?:#L(?P<line>\d+))?"
@@ -75,12 +57,6 @@ _FOLDER = re.compile(
     r"(?<![\w.:/\\@-])(?:[A-Za-z]:|[~.]{0,2})[/\\][\w.@+-]+[\w./\\@+-]*|(?<![\w.@+-])[\w.@+-]+(?:[/\\][\w.@+-]+){2,}[/\\]?"
 )
 """An absolute path, or one of three parts or more."""
-_SCOPE = re.compile(
-    r"(?:\w{1,20}\((?P<inner>[^()\n]{1,60})\)!?: |\[?(?P<before>[\w@./`-]{1,40}(?:, ?[\w@./`-]{1,40}){0,3})(?:\]:?|:) )"
-)
-_TYPES = word_set(
-    "fix fixes bug bugfix feat feature docs chore refactor perf test tests build ci style revert wip rfc error question"
-)
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$(.*?)(?:^[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d+\]:|\$|irb[^>\n]{0,30}>) ?(.*)$", re.MULTILINE)
 _INDENTED = re.compile(r"(?:^(?: {4}|\t)[^\n]*\n?)+", re.MULTILINE)
@@ -146,9 +122,8 @@ class Evidence:
     ``title``, ``prose`` and ``block`` are the words of the title, of the running text and of code, with the times they occur;
     ``frames`` begin with the outermost; ``paths`` have a line where one is given; ``literals`` are terms of string literals;
     ``stems`` are words of the title that a file can be named after, as :func:`squashed` has them; ``marked`` are names with
-    marks, ``unusual`` paths with brackets, blanks or commas: they count where a tree has exactly these; ``common`` are stop
-    words of the title, as "package" or "file" is one that a tree may define; ``scopes`` what stands before its colon, as in
-    ``tpl: Fix x`` and ``fix(core): x``; ``parts`` are parts of text without blanks, which count where a tree defines them.
+    marks, ``unusual`` paths with brackets, blanks or commas: they count where a tree has exactly these; ``parts`` are parts of
+    text without blanks, which count where a tree defines them.
     """
 
     title: dict[str, int] = field(default_factory=dict)
@@ -162,8 +137,6 @@ class Evidence:
     stems: frozenset[str] = frozenset()
     marked: dict[str, Marked] = field(default_factory=dict)
     unusual: list[str] = field(default_factory=list)
-    scopes: tuple[str, ...] = ()
-    common: tuple[str, ...] = ()
     parts: dict[str, Mention] = field(default_factory=dict)
     chars: int = 0
 
@@ -204,55 +177,9 @@ def draw_evidence(issue: str) -> Evidence:
         stems=_stems(title),
         marked=_marked(title, prose, code),
         unusual=_unusual(text),
-        scopes=_scopes(title),
-        common=tuple(dict.fromkeys(w for w in map(str.lower, _NAME.findall(title)) if len(w) >= LEAST_STEM and w in STOPWORDS)),
         parts=_parts(whole),
         chars=len(issue),
     )
-
-
-def readable(issue: str) -> str:
-    """The text that is read of an issue: traces of a log in JSON have lines, and a log, which has no title, begins with its
-    first error.
-
-    A long one lacks lines that a log repeats; if that is long, of its middle only traces and errors, rare ones first.
-    """
-    text = _ESCAPED.sub(lambda line: _ESCAPE.sub(lambda one: _ESCAPES[one[1]], line[0]), issue)
-    text = _shortened(text.replace("\r\n", "\n")) if len(text) > MAX_CHARS else text
-    if not _LOG.match(text):
-        return text
-    lines = text.split("\n")
-    first = next((number for number, line in enumerate(lines) if _SIGNAL.search(line)), 0)
-    return "\n".join([*lines[first:], *lines[:first]])
-
-
-def _shortened(text: str) -> str:
-    rows = (re.split(r"\\n|(?<=\}), ?", line) if len(line) > MAX_LINE_CHARS else [line] for line in text.split("\n"))  # JSON
-    lines = [line[:MAX_LINE_CHARS] for row in rows for line in row]
-    forms = [re.sub(r"\d+", "0", line) for line in lines]
-    times, seen = Counter(forms), Counter[str]()
-    kept = []
-    for line, form in zip(lines, forms, strict=True):
-        seen[form] += 1
-        if times[form] < LOGGED or not form or (seen[form] < 3 and _FRAME.match(line)):
-            kept.append((line, times[form]))
-    ends = _until(kept, MAX_CHARS // 2), len(kept) - _until(kept[::-1], MAX_CHARS // 6)
-    chosen = {*range(ends[0]), *range(ends[1], len(kept))}
-    signals = [number for number in range(*ends) if _SIGNAL.search(kept[number][0])]
-    room = MAX_CHARS // 3
-    for number in sorted(signals, key=lambda number: kept[number][1]):
-        fresh = {*range(max(0, number - 1), min(number + 2, len(kept)))} - chosen
-        room -= sum(len(kept[one][0]) + 1 for one in fresh)
-        if room < 0:
-            break
-        chosen |= fresh
-    return "\n".join(kept[number][0] for number in sorted(chosen))
-
-
-def _until(rows: Sequence[tuple[str, int]], room: int) -> int:
-    """How many of the lines fit into that many characters."""
-    sizes = accumulate(len(line) + 1 for line, _ in rows)
-    return sum(1 for _ in takewhile(lambda size: size <= room, sizes))
 
 
 def _parts(text: str) -> dict[str, Mention]:
@@ -267,12 +194,6 @@ def _parts(text: str) -> dict[str, Mention]:
                 if 1 < end - start <= MAX_PART_CHARS and len(found) < MAX_PARTS:
                     found.setdefault(run[start:end], Mention(frozenset([kind]), frozenset()))
     return found
-
-
-def _scopes(title: str) -> tuple[str, ...]:
-    match = _SCOPE.match(title)
-    found = re.split(r"[\s,]+", (match["inner"] or match["before"]) if match else "")
-    return tuple(dict.fromkeys(part.strip("`") for part in found if len(squashed(part)) > 1 and part.lower() not in _TYPES))
 
 
 def squashed(name: str) -> str:

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections import defaultdict
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TypeVar
 
-from fusesearch.core.errors import FusesearchError
 from fusesearch.localizers.ranker.columns import OF_FILE, OF_ISSUE, Candidate
 from fusesearch.localizers.ranker.copies import copies_among
-from fusesearch.localizers.ranker.evidence import draw_evidence, readable
+from fusesearch.localizers.ranker.evidence import draw_evidence
 from fusesearch.localizers.ranker.file_features import MAX_FILES, WholeTree
 from fusesearch.localizers.ranker.function_features import functions_of
 from fusesearch.localizers.ranker.history import history_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.lexicon import add_lexicon
 from fusesearch.localizers.ranker.matching import Matches
-from fusesearch.search.repository import Repository
+from fusesearch.localizers.ranker.reading import LABEL, readable, without_forms
 
 T = TypeVar("T")
 MAX_FUNCTIONS = 150
 """Candidates of an issue."""
-
-
-_LABEL = re.compile(r"\A[\s#*]*(?:issue\s+)?title[ \t*]*[:\n][\s*:]*", re.IGNORECASE)
-"""What forms have before the title: alone on the first line, as in 28% of SWE-bench Pro, it would be taken for the title."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +37,7 @@ class Candidates:
 
 def candidates_of(issue: str, index: Index) -> Candidates:
     """The candidates for an issue with their columns."""
-    issue = _LABEL.sub("", readable(issue))
+    issue = LABEL.sub("", readable(issue))
     matches = Matches(draw_evidence(without_forms(issue, index.repository)), index)
     history = history_of(index, matches.words)
     whole = WholeTree(matches, history)
@@ -87,7 +78,6 @@ def _add_functions(files: list[Candidate], functions: list[Candidate]) -> None:
         file.columns["best_function"] = own[0].columns["all"] if own else 0.0
         file.columns["best_function_rank"] = own[0].columns["rank"] if own else 0.0
         file.columns["top_functions"] = sum(function.columns["all"] for function in own[:5]) / 5
-        file.columns["called_by_named"] = max((function.columns.get("called_by_named", 0.0) for function in own), default=0.0)
         file.columns["prior"] += 0.4 * file.columns["best_function"] + 0.3 * max((f.columns["prior"] for f in own), default=0.0)
 
 
@@ -96,37 +86,3 @@ def _add_ranks(ranked: list[Candidate]) -> None:
         other = ranked[1] if rank == 0 and len(ranked) > 1 else ranked[0]
         file.columns["prior_rank"] = 1 / (1 + rank)
         file.columns["prior_gap"] = file.columns["prior"] - other.columns["prior"]
-
-
-FORMS = {".github/ISSUE_TEMPLATE": r".*\.(?:md|ya?ml)", ".github": r"issue_template\.md"}
-"""The files that are forms, by their folders."""
-MAX_FORMS, MAX_CHARS = 30, 60_000
-LEAST_CHARS = 4
-_KEY = re.compile(r"^[\s-]*(?:label|value|placeholder|description|options)\s*:\s*")
-_MARKS = re.compile(r"^[\s#>*_-]*(?:\[[ xX]?\])?[\s\"'|]*|[\s\"'*_:]*$")
-
-
-def without_forms(issue: str, repository: Repository) -> str:
-    """The issue without the lines after its title that the forms of the tree have, too."""
-    rows = [row for text in _forms(repository) for row in text.splitlines()]
-    known = {_plain(line) for row in rows for line in (row, _KEY.sub("", row))}
-    if not known:
-        return issue
-    title, *rest = issue.strip().splitlines() or [""]
-    return "\n".join([title, *(line for line in rest if len(plain := _plain(line)) < LEAST_CHARS or plain not in known)])
-
-
-def _plain(line: str) -> str:
-    return _MARKS.sub("", line).lower()
-
-
-def _forms(repository: Repository) -> list[str]:
-    found: list[str] = []
-    for folder, pattern in FORMS.items():
-        with suppress(OSError):
-            names = sorted(row.name for row in islice(os.scandir(repository.root / folder), 1000))
-            forms = [name for name in names if re.fullmatch(pattern, name, re.IGNORECASE)][:MAX_FORMS]
-            for name in forms:
-                with suppress(FusesearchError):  # a link to outside, a folder
-                    found.append(repository.read_text(f"{folder}/{name}")[:MAX_CHARS])
-    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
@@ -15,19 +14,16 @@ from fusesearch.localizers.ranker.evidence import LEAST_STEM, is_word, squashed
 from fusesearch.localizers.ranker.facts import words_of
 from fusesearch.localizers.ranker.history import History
 from fusesearch.localizers.ranker.matching import Matches, bare, module_parts, path_words, spread
-from fusesearch.localizers.ranker.paths import family
 from fusesearch.localizers.ranker.reasons import Reason
 
 MAX_FILES = 100
 """Candidates of an issue."""
-MAX_CALLEES = 6
-"""Definitions of what a frame calls, of which one may be meant."""
 
 BY_CHANCE = 0.3
 """What a definition counts whose name is a word of running text."""
 _PRIOR = {
     "path_title": 0.3, "stem_title": 0.2, "defines_unique": 0.4, "frame": 0.5, "path_named": 0.6, "module_share": 0.1,
-    "scope": 0.2, "frame_callee": 0.2, "phrase": 0.2,
+    "phrase": 0.2,
 }  # fmt: skip
 """Weights, set by hand, of the sum that chooses candidates; those of words and of the history are with it."""
 
@@ -114,8 +110,6 @@ class WholeTree:
                 self._put("stem_title", file, 1.0)
                 whole = in_title or len(squashed(parts[-1])) < LEAST_STEM
                 self.reasons[file].append(Reason(1.0, "stem" if whole else "like", parts[-1]))
-        for scope in evidence.scopes:
-            self._add_scope([part for part in map(squashed, re.split(r"[/.]|::", scope)) if part])
         for file, share in matches.named.items():
             self._put("path_named", file, share)
         for mentioned, line, link in evidence.paths:
@@ -130,16 +124,8 @@ class WholeTree:
                 if length > 1:
                     self.reasons[file].append(Reason(1.5 / len(files), "module", dotted))
 
-    def _add_scope(self, scope: Sequence[str]) -> None:
-        """Files in the folder, or with the name, that stands before the colon of the title."""
-        for file, path in enumerate(checked(self.matches.paths)):
-            parts = [squashed(part) for part in module_parts(path.split("/"))]
-            if set(scope) <= set(parts):
-                self._put("scope", file, 1.0 if scope[-1] in parts[-1:] else 0.5 if scope[-1] in parts[-2:] else 0.3)
-
     def _add_names(self) -> None:
         matches = self.matches
-        classes = {name: set(matches.hits[f"c:{name}"].files) for name in matches.evidence.names}
         for name, mention in matches.evidence.names.items():
             files = matches.defining(name)
             share = 1 / len(files) if files else 0.0
@@ -147,16 +133,10 @@ class WholeTree:
             for file in files:
                 for kind in mention.kinds:
                     self._put(f"defines_{kind}", file, share)
-                if file in classes[name]:
-                    self._put("defines_class", file, sure)
                 self._put("defines_unique", file, sure)
                 self._add("defines_count", file, sure)
                 weight = 3 * sure * kind_weight(mention.kinds)
                 self.reasons[file].append(Reason(weight, "defines", name, matches.named_where(name)))
-            calls = matches.hits[f"k:{name}"]
-            for file in calls.files:
-                self._add("calls", file, matches.idf(f"k:{name}") if files else 0.0)
-        _to_one(self.columns["calls"])
 
     def _add_frames(self) -> None:
         """Only frames in files of the repository count, from the innermost."""
@@ -173,11 +153,6 @@ class WholeTree:
                 files = sorted(set(matches.hits[f"d:{bare(frame.name)}"].files))
                 for file in files:
                     self._put("defines_frame", file, 1 / len(files))
-        for name, call in matches.called.items():
-            files = sorted({file for file in matches.hits[f"d:{name}"].files if family(matches.paths[file]) == call.family})
-            for file in files if len(files) <= MAX_CALLEES else ():
-                self._put("frame_callee", file, call.weight / len(files))
-                self.reasons[file].append(Reason(call.weight / len(files), "callee", name, call.caller))
 
     def _add_literals(self) -> None:
         matches = self.matches

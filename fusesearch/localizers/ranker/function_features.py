@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 
-from fusesearch.localizers.ranker.columns import Candidate, is_common, kind_weight
+from fusesearch.localizers.ranker.columns import Candidate, kind_weight
 from fusesearch.localizers.ranker.evidence import is_word
-from fusesearch.localizers.ranker.facts import Facts, same_letters, term, words_of
+from fusesearch.localizers.ranker.facts import same_letters, term, words_of
 from fusesearch.localizers.ranker.file_features import BY_CHANCE, literal_reason
 from fusesearch.localizers.ranker.index import Index
-from fusesearch.localizers.ranker.matching import CALLED, K1, B, Matches, bare, module_parts, spread
-from fusesearch.localizers.ranker.paths import family
+from fusesearch.localizers.ranker.matching import K1, B, Matches, bare, module_parts, spread
 from fusesearch.localizers.ranker.reasons import Reason
 
-MAX_CALLERS = 6
-"""Named functions whose calls are followed."""
 _PRIOR = {
     "all": 1.0, "title": 0.2, "name_title": 0.5, "named_unique": 0.3, "owner_fits": 0.3, "frame": 0.5, "line": 0.8,
-    "class_named": 0.2, "phrase": 0.2, "called_by_named": 0.15, "frame_callee": 0.2,
+    "class_named": 0.2, "phrase": 0.2,
 }  # fmt: skip
 """Weights, set by hand, of the sum that chooses candidates."""
 
@@ -28,7 +25,7 @@ def functions_of(matches: Matches, index: Index, files: dict[int, Candidate]) ->
     numbers = {matches.paths[number]: number for number in files}
     found: list[Candidate] = []
     parts = {"title": matches.evidence.title, "prose": matches.evidence.prose, "block": matches.evidence.block}
-    scores: dict[str, list[float]] = {name: [] for name in ("all", *parts, "coverage", "literal", "phrase", "calls")}
+    scores: dict[str, list[float]] = {name: [] for name in ("all", *parts, "coverage", "literal", "phrase")}
     average = max(1, matches.function_words) / max(1, matches.functions)
     keys = {text: term(text) for text in matches.hits}
     idfs = {text: matches.function_idf(text) for text in matches.hits}
@@ -51,7 +48,12 @@ def functions_of(matches: Matches, index: Index, files: dict[int, Candidate]) ->
                 scores["coverage"][first + number] += idfs[word] / total_idf
                 for target in targets:
                     target[first + number] += value
-        _add_exact(matches, facts, keys, idfs, scores, first, found)
+        for text in matches.evidence.literals:
+            place = facts.find(keys[text])
+            for number, _ in facts.functions_with(place) if place >= 0 else ():
+                scores["literal" if text.startswith("l:") else "phrase"][first + number] += idfs[text]
+                if idfs[text] > 3:
+                    found[first + number].reasons.append(literal_reason(text, idfs[text]))
         files[numbers[path]].columns["functions"] = math.log1p(len(spans))
     tops = {name: max(values, default=0.0) or 1.0 for name, values in scores.items() if name != "coverage"}
     for name, values in scores.items():
@@ -59,7 +61,6 @@ def functions_of(matches: Matches, index: Index, files: dict[int, Candidate]) ->
             candidate.columns[name] = value / tops.get(name, 1.0)
     _add_function_names(matches, found)
     _add_places(matches, found)
-    _add_callees(matches, index, found)
     for candidate in found:
         columns, lines = candidate.columns, candidate.lines.end - candidate.lines.start + 1
         columns["lines"] = math.log(max(1, lines))
@@ -74,33 +75,12 @@ def _is_unit_test(candidate: Candidate) -> bool:
     return candidate.path.endswith(".rs") and not {"test", "tests"}.isdisjoint(name.split(".")[:-1])
 
 
-def _add_exact(
-    matches: Matches,
-    facts: Facts,
-    keys: dict[str, int],
-    idfs: dict[str, float],
-    scores: dict[str, list[float]],
-    first: int,
-    found: list[Candidate],
-) -> None:
-    """Literals and calls inside the functions of one file."""
-    for text in [*matches.evidence.literals, *(f"k:{name}" for name in matches.evidence.names if matches.defining(name))]:
-        place = facts.find(keys[text])
-        if place >= 0:
-            target = scores[{"l": "literal", "t": "phrase", "k": "calls"}[text[0]]]
-            for number, _ in facts.functions_with(place):
-                target[first + number] += idfs[text]
-                if text[0] != "k" and idfs[text] > 3:
-                    found[first + number].reasons.append(literal_reason(text, idfs[text]))
-
-
 def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
     evidence, names = matches.evidence, matches.evidence.names
     words = [frozenset(words_of(bare(candidate.lines.name))) for candidate in found]
     having = spread(words)
     idf = {word: math.log(1 + len(found) / times) for word, times in having.items()}
     total = sum(idf.get(word, 0.0) for word in evidence.title) or 1.0
-    words_of_class: dict[tuple[str, ...], set[str]] = {}
     for candidate, own in zip(found, words, strict=True):
         *holders, name = same_letters(candidate.lines.name).split(".")
         columns = candidate.columns
@@ -108,10 +88,6 @@ def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
         columns["name_words"] = math.fsum(idf[word] for word in known)
         columns["name_title"] = math.fsum(idf[word] for word in own if word in evidence.title) / total
         columns["name_share"] = len(known) / max(1, len(own))
-        if (class_words := words_of_class.get(tuple(holders))) is None:
-            class_words = words_of_class[tuple(holders)] = {word for holder in holders for word in words_of(holder)}
-        columns["class_words"] = len(class_words & matches.words.keys()) / max(1, len(class_words))
-        columns["class_title"] = len(class_words & evidence.title.keys()) / max(1, len(class_words))
         columns["dunder"] = float(name.startswith("__") and name.endswith("__"))
         columns["depth"] = len(holders)
         if mention := names.get(name):
@@ -123,10 +99,6 @@ def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
             columns["owner_fits"] = float(bool(mention.owners & {*holders, *module_parts(candidate.path.split("/"))}))
             weight = 3 * sure * kind_weight(mention.kinds) + columns["owner_fits"]
             candidate.reasons.append(Reason(weight, "name", name, matches.named_where(name)))
-        call = matches.called.get(name)
-        if call and call.family == family(candidate.path):
-            columns["frame_callee"] = call.weight / max(1, matches.hits[f"d:{name}"].functions)
-            candidate.reasons.append(Reason(columns["frame_callee"], "caller", call.caller))
         for holder in holders:
             if mention := names.get(holder):
                 columns["class_named"] = 1 / max(1, len(set(matches.hits[f"c:{holder}"].files)))
@@ -164,22 +136,3 @@ def _add_places(matches: Matches, found: list[Candidate]) -> None:
                 candidate.reasons.append(Reason(4.0 / len(files), "line", str(line)))
             distance = min(abs(span.start - line), abs(span.end - line))
             candidate.columns["line_near"] = max(candidate.columns.get("line_near", 0.0), 1 / (1 + distance / 10) / len(files))
-
-
-def _add_callees(matches: Matches, index: Index, found: list[Candidate]) -> None:
-    """What the functions that the issue names call: the fault is often one step further."""
-    columns = ("named_title", "named_inline", "named_outer", "frame_last", "frame")
-    named = [(max(candidate.columns.get(name, 0.0) for name in columns), candidate) for candidate in found]
-    callers = sorted((row for row in named if row[0] >= 0.3), key=lambda row: (-row[0], row[1].entity))[:MAX_CALLERS]
-    defined = Counter(candidate.lines.name.rpartition(".")[2] for candidate in found)
-    called: dict[str, tuple[float, str]] = {}
-    for value, caller in callers:
-        lines = index.source(caller.path).split("\n")[caller.lines.start - 1 : caller.lines.end]
-        own = caller.lines.name.rpartition(".")[2]
-        for name in set(CALLED.findall("\n".join(lines))) - {own}:
-            if name in defined and not is_common(name):
-                called[name] = max(called.get(name, (0.0, "")), (value / defined[name], own))
-    for candidate in found:
-        if hit := called.get(candidate.lines.name.rpartition(".")[2]):
-            candidate.columns["called_by_named"] = hit[0]
-            candidate.reasons.append(Reason(hit[0], "caller", hit[1]))

@@ -8,7 +8,6 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from fusesearch.core.stopping import checked
 from fusesearch.localizers.lexical.clues import Frame
@@ -16,19 +15,13 @@ from fusesearch.localizers.ranker.columns import SCORES, WHERE, is_common
 from fusesearch.localizers.ranker.evidence import LEAST_STEM, Evidence, Marked, Mention, Mentioned, is_word, squashed
 from fusesearch.localizers.ranker.facts import HUMP, Facts, term, words_of
 from fusesearch.localizers.ranker.index import Index
-from fusesearch.localizers.ranker.paths import family
 
 K1, B = 1.5, 0.75
 """BM25's constants, as in Lucene."""
 
 EVERYBODY = 12
 """Files that call a function from which it says little that a trace ran through it: it reports errors, or serves all."""
-MAX_COMMON = 2
-"""Files that define a name up to which it counts though it is a stop word."""
-MAX_CALLING = 3
-"""Frames, from the innermost, whose calls are followed."""
 
-CALLED = re.compile(r"([^\W\d]\w*)[ \t]?\(")
 _INSTALLED = re.compile(r"/(?:site|dist)-packages/|/node_modules/")
 _PACKAGE = re.compile(
     r"(?:(?:.*/)?registry/src/[^/]+/|(?:.*/)?gems/|(?:.*/)?pkg/mod/(?:[^@]*/)?|\A)"
@@ -58,10 +51,9 @@ class Matches:
         self.frames = [(frame, files) for frame, files in found if files]
         """Frames in files of the snapshot, from the innermost, with the files; those that everybody passes come last."""
         self._in_frames = {bare(frame.name) for frame in evidence.frames if frame.name}
-        self.called = called_in_frames(self.frames, index)
         self.words = evidence.words
         wanted: dict[int, Hits] = {}
-        terms = [*_terms(evidence, self.words), *(f"d:{name}" for name in self.called)]
+        terms = _terms(evidence, self.words)
         self.hits = {text: wanted.setdefault(term(text), Hits(array("I"), array("B"), array("B"))) for text in terms}
         self.lengths = array("I", [0]) * len(self.paths)  # in words, code and text
         self.code_lengths = array("I", [0]) * len(self.paths)
@@ -77,10 +69,8 @@ class Matches:
         spelled = self._spelled(evidence.names | {part: evidence.parts[part] for part in longest}, evidence.marked)
         if self.named:  # then the other words of the title are about this file
             spelled = {name: mention for name, mention in spelled.items() if not is_word(name, mention)}
-        common = {name: word for word in evidence.common for name in self._defined(word)}
-        title = {stem: 1 for word in (*common.values(), *longest) for stem in words_of(word)} | evidence.title
-        names = dict.fromkeys(common, Mention(frozenset(["plain"]), frozenset())) | spelled
-        self.evidence = replace(evidence, paths=self._paths(evidence), names=names, title=title)
+        title = {stem: 1 for word in longest for stem in words_of(word)} | evidence.title
+        self.evidence = replace(evidence, paths=self._paths(evidence), names=spelled, title=title)
         self.words = self.evidence.words
         self.scores = self._scores()
 
@@ -125,13 +115,6 @@ class Matches:
             if self.hits[f"d:{name}"].files:
                 found[name] = mention | found.pop(plain) if plain in found else mention
         return found
-
-    def _defined(self, word: str) -> Iterator[str]:
-        """How the snapshot writes a stop word that it defines with a capital, in few places."""
-        for name in _variants(word):
-            files = {*self.hits[f"d:{name}"].files, *self.hits[f"c:{name}"].files}
-            if name[:1].isupper() and 0 < len(files) <= MAX_COMMON:
-                yield name
 
     def _add(self, number: int, facts: Facts, wanted: dict[int, Hits]) -> None:
         self.lengths[number] = facts.code + facts.text
@@ -225,32 +208,6 @@ class Resolver:
         return 0, []
 
 
-class Call(NamedTuple):
-    """A call in a function of a frame: how near the fault it is, the function, and the family of its language."""
-
-    weight: float
-    caller: str
-    family: str
-
-
-def called_in_frames(frames: Sequence[tuple[Frame, list[int]]], index: Index) -> dict[str, Call]:
-    """What the functions of the last frames inside the repository call: the fault is often one step further."""
-    found: dict[str, Call] = {}
-    sure = [(frame, files[0]) for frame, files in frames if len(files) == 1]
-    for depth, (frame, file) in enumerate(sure[:MAX_CALLING]):
-        path = index.paths[file]
-        spans = [span for _, facts in index.facts([path]) for span in facts.functions]
-        named = [span for span in spans if frame.name and span.name.rpartition(".")[2] == bare(frame.name)]
-        span = next((span for span in [*spans, *named] if frame.line in span and (not named or span in named)), None)
-        if span := span or (named[0] if len(named) == 1 else None):
-            lines = index.source(path).split("\n")[span.start - 1 : span.end]
-            own = span.name.rpartition(".")[2]
-            for name in dict.fromkeys(CALLED.findall("\n".join(lines))):
-                if name != own and not is_common(name):
-                    found.setdefault(name, Call(1 / (1 + depth), own, family(path)))
-    return found
-
-
 def module_parts(parts: Sequence[str]) -> tuple[str, ...]:
     """Parts of the module at a path: without suffix, ``__init__`` and ``index``."""
     stem = parts[-1].rpartition(".")[0] or parts[-1]
@@ -274,10 +231,10 @@ def _idf(having: int, total: int) -> float:
 def _terms(evidence: Evidence, words: Iterable[str]) -> Iterable[str]:
     yield from words
     yield from evidence.literals
-    yield from (stem for word in (*evidence.common, *evidence.parts) for stem in words_of(word))
-    names = {other for name in (*evidence.names, *evidence.common) for other in (name, *_variants(name))}
+    yield from (stem for word in evidence.parts for stem in words_of(word))
+    names = {other for name in evidence.names for other in (name, *_variants(name))}
     names |= {*evidence.marked, *evidence.parts}
-    yield from (f"{prefix}{name}" for name in sorted(names) for prefix in ("d:", "c:", "v:", "k:"))
+    yield from (f"{prefix}{name}" for name in sorted(names) for prefix in ("d:", "c:", "v:"))
     yield from (f"{kind}:{bare(frame.name)}" for frame in evidence.frames if frame.name for kind in "dk")
 
 

@@ -29,11 +29,9 @@ SAID = {
     "like": "its name is like a word of the title: `{what}`",
     "history": "changed with similar words in {what}",
     "defines": "defines `{what}`, {where}",
-    "callee": "defines `{what}`, called by `{where}` of a frame",
     "frame": "named in {what} frame of the traceback",
     "name": "`{what}` is {where}",
     "class": "its class `{what}` is {where}",
-    "caller": "called by `{what}`",
     "line": "line {what} is named",
     "literal": "has the literal `{what}`",
     "message": "has a message with “{what}”",
@@ -41,7 +39,7 @@ SAID = {
     "folder": "its path has, in common with the issue: {what}",
 }
 """What is said by kind."""
-_IN_CODE = ("defines", "callee", "name")
+_IN_CODE = ("defines", "name")
 """Kinds whose ``what`` is a name that the file must have."""
 
 

@@ -1,50 +1,20 @@
-"""`tool`, `truth` and `score`: the shapes scripts rely on, and how they fail."""
+"""`truth` and `score`: the shapes scripts rely on, and how they fail."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from fusesearch.cli.output import save_text
+from fusesearch.cli.output import print_json, save_text
 from fusesearch.core.errors import DataError
 from tests.fakes.commands import failed
 
 
-def test_grep_prints_output_entities_and_no_error(run, repo):
-    result = run("tool", "grep", "--repo", repo, "--args", '{"pattern": "def ", "output_mode": "content"}')
-    assert result.exit_code == 0
-    shown = "/repo/pkg/shapes.py:2:    def area(self, side):\n/repo/pkg/shapes.py:6:def perimeter(side):"
-    assert json.loads(result.stdout) == {"output": shown, "entities": ["pkg/shapes.py:2", "pkg/shapes.py:6"], "error": None}
-    read = json.loads(run("tool", "read_file", "--repo", repo, "--args", '{"path": "/repo/README.md"}').stdout)
-    assert read == {"output": "1\tA package of shapes.", "entities": ["README.md:1"], "error": None}
-
-
-@pytest.mark.parametrize(
-    ("name", "args"),
-    [("grep", "{}"), ("grep", '{"pattern": "("}'), ("read_file", '{"path": "/etc/passwd"}'), ("glob", '{"patern": "*"}')],
-)
-def test_a_failed_call_is_an_answer(run, repo, name, args):
-    result = run("tool", name, "--repo", repo, "--args", args)
-    assert result.exit_code == 0
-    answer = json.loads(result.stdout)
-    assert answer["error"]
-    assert answer["error"] in answer["output"]
-    assert answer["entities"] == []
-
-
-@pytest.mark.parametrize("args", ["{", "[1]", '"x"', "null", "", "[" * 100_000])
-def test_arguments_that_are_not_a_json_object_are_a_usage_error(run, repo, args):
-    result = run("tool", "grep", "--repo", repo, "--args", args)
-    assert result.exit_code == 2
-    assert "--args" in result.stderr
-    assert "Traceback" not in result.output
-
-
-def test_control_characters_of_a_file_never_reach_the_terminal(run, repo):
-    (repo / "evil.txt").write_text("needle \x1b]0;title\x07 \x9b31m\n", encoding="utf-8")
-    result = run("tool", "grep", "--repo", repo, "--args", '{"pattern": "needle", "output_mode": "content"}')
-    assert not {"\x1b", "\x07", "\x9b"} & set(result.stdout)
-    json.loads(result.stdout)
+def test_control_characters_never_reach_the_terminal(capsys):
+    print_json({"output": "needle \x1b]0;title\x07 \x9b31m"})
+    shown = capsys.readouterr().out
+    assert not {"\x1b", "\x07", "\x9b"} & set(shown)
+    assert json.loads(shown)["output"].startswith("needle \x1b]")
 
 
 TRUTH = {
@@ -104,7 +74,7 @@ def test_score_prints_a_row_beside_those_of_a_board(run, tmp_path):
     assert run("score", "--predictions", named).exit_code == 2
 
 
-@pytest.mark.parametrize("command", ["localize", "context", "ask", "view", "mcp", "tool", "truth", "score", "doctor", "install"])
+@pytest.mark.parametrize("command", ["localize", "context", "ask", "view", "mcp", "truth", "score", "doctor", "install"])
 def test_every_help_teaches_with_an_example_and_fits_a_page(run, command):
     result = run(command, "--help")
     assert result.exit_code == 0

@@ -192,7 +192,7 @@ def test_a_model_behind_an_endpoint_searches_with_the_key_of_the_environment(run
     assert found["related"] == [{"path": "README.md", "functions": []}]
     assert found["cost"]["tokens_billed"] > 100
     assert found["cost"]["efficiency"] == 1
-    assert {headers["Authorization"] for headers in endpoint.headers} == {"Bearer secret"}
+    assert {headers["authorization"] for headers in endpoint.headers} == {"Bearer secret"}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The graph of a Python snapshot: what its edges mean, and that any source and any file of the cache is survived."""
+"""The graph of a Python snapshot: what its edges mean, and that any source is survived."""
 
 from pathlib import Path
 

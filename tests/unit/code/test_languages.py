@@ -1,4 +1,4 @@
-"""The reader of languages that tree-sitter reads: suffixes, comments, bounds. What a function is, ``constructs.txt`` says."""
+"""The reader of languages that tree-sitter reads: comments, bounds. What a function is, ``constructs.txt`` says."""
 
 import ast
 from functools import cache

@@ -2,9 +2,8 @@
 
 import pytest
 
-from fusesearch.code.names import Named, close_path, locate, match_path, ranked
+from fusesearch.code.names import Named, close_path, locate, match_path
 from fusesearch.code.outline import outline
-from fusesearch.core.schema import Location
 from fusesearch.localizers.fenced import fenced_lines, read_named, read_paths
 
 FILES = ["src/pkg/core.py", "src/pkg/base.py", "docs/core.py", "setup.py"]
@@ -60,11 +59,6 @@ def test_a_name_means_what_is_called_so_in_its_file(kind, name, expected):
 def test_a_path_means_one_file_or_none(name, expected):
     assert match_path(name, FILES, frozenset(FILES)) == expected
     assert (close_path("src/pkg/cores.py", FILES), close_path("nothing", FILES)) == ("src/pkg/core.py", None)
-
-
-def test_ranks_are_kept_and_files_follow():
-    locations = [Location(path="b.py", function="f"), Location(path="a.py"), Location(path="b.py", function="f", lines=(1, 2))]
-    assert [one.entity for one in ranked(locations, ["a.py", "c.py", "c.py"])] == ["b.py::f", "a.py", "c.py"]
 
 
 def test_a_text_of_megabytes_is_read_up_to_a_limit():

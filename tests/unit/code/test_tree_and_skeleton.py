@@ -1,4 +1,4 @@
-"""What Agentless and CoSIL show of a repository: the tree, the skeletons, the numbered lines."""
+"""What Agentless and CoSIL show of a repository: the tree and the skeletons."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -51,14 +51,6 @@ def test_rewards(name, clean, half_failed):
     assert score_answer(episode("42", broken=1), TRUTH, reward=reward).reward == pytest.approx(half_failed)
 
 
-def test_the_reward_of_executed_calls_grows_with_the_turns_and_f1s_reads_the_answer_score():
-    assert make_reward("f1+f1*e")(Score(instance_id="q", answer_score=0.5, efficiency=0.4, turns=2)) == pytest.approx(0.7)
-    reward = make_reward("answer+executed")
-    values = [reward(Score(instance_id="i", answer_score=0, turns=d, calls=d - 1, failed_calls=0)) for d in range(2, 11)]
-    assert values == sorted(values)
-    assert values[-1] == pytest.approx(0.09)
-
-
 def test_a_question_has_no_ranking_and_an_issue_no_answer():
     with pytest.raises(DataError):
         make_reward("ndcg@5")(score_answer(episode("42"), TRUTH))

@@ -10,7 +10,6 @@ import pytest
 from experiments.evidence.trainer import (
     Settings,
     fit,
-    fitted,
     from_lightgbm,
     issues,
     out_of_fold,
@@ -59,18 +58,6 @@ def test_no_repository_is_scored_by_trees_that_saw_it():
     inside = (wrong["repo"] == "o/r0").to_numpy()
     assert right_first(wrong.filter(inside), scores[inside]) < 0.5
     assert right_first(wrong.filter(~inside), scores[~inside]) > 0.9
-
-
-def test_a_text_that_says_nothing_gets_a_low_probability():
-    real = table(candidates=5)
-    said = real["signal"].to_numpy() * 4 - 2  # what trees say: high for the right one, low for all others
-    nothing = real.with_columns(instance_id=pl.lit("n") + pl.col("instance_id"), label=pl.lit(0, pl.Int64))
-    low = np.random.default_rng(1).normal(-4, 0.5, len(nothing))
-    curves = fitted(pl.concat([real, nothing]), np.concatenate([said, low]))
-    assert curves["other"] == curves["python"]  # there are no other languages: then all issues count
-    model = Model([], {group: (curve[0], curve[1], curve[2]) for group, curve in curves.items()}, 0.0)
-    assert model.probability("python", 2.0, 2.0) > 0.8
-    assert model.probability("python", -0.5, -3.5) < 0.1
 
 
 def test_trees_learn_from_some_issues_and_what_a_score_means_from_others():

@@ -1,4 +1,4 @@
-"""Words of code, the ranking made of them, what is shared of a snapshot, and the bounds that need no model."""
+"""Words of code, the ranking made of them, and the bounds that need no model."""
 
 import asyncio
 

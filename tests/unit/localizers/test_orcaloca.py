@@ -1,4 +1,4 @@
-"""OrcaLoca's parts: the queue, the searches, decomposition by scores, pruning by distance, and replies of any kind."""
+"""OrcaLoca's parts: the queue, the searches, pruning by distance, and replies of any kind."""
 
 import json
 
@@ -9,7 +9,7 @@ from fusesearch.core.config import Tools
 from fusesearch.localizers.orcaloca import Context, Result, node_of
 from fusesearch.localizers.orcaloca.actions import DECOMPOSED, Action, Queue
 from fusesearch.localizers.orcaloca.replies import MAX_ITEMS, Suspect, read_conclusion, read_names, read_scores, read_step
-from fusesearch.localizers.orcaloca.searches import CLASS_LINES, Searches
+from fusesearch.localizers.orcaloca.searches import Searches
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
 
@@ -33,7 +33,6 @@ def check(amount):
     return amount  >  0
 ''',
     "bank/ledger.py": "class Ledger:\n    def book(self, amount):\n        pass\n\n    def close(self):\n        pass\n",
-    "bank/wide.py": "class Wide:\n" + "".join(f"    def m{n}(self):\n        return {n}\n\n" for n in range(CLASS_LINES)),
     "shop/account.py": "def check(item):\n    return item\n",
     "tests/test_account.py": "def check():\n    pass\n",
 }  # fmt: skip

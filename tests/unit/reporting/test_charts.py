@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.reporting import charts
-from fusesearch.reporting.charts import COLOURS, styles
+from fusesearch.reporting.charts import styles
 from fusesearch.reporting.table import ARMS
 
 NAMES = st.lists(st.sampled_from([*ARMS, *(f"system {number}" for number in range(40))]), unique=True)
@@ -14,11 +14,6 @@ NAMES = st.lists(st.sampled_from([*ARMS, *(f"system {number}" for number in rang
 def test_names_of_one_figure_differ_and_a_known_arm_looks_alike_in_every_figure(names):
     assert len(set(styles(names).values())) == len(names)
     assert all(styles(names)[name] == styles([name])[name] for name in names if name in ARMS)
-
-
-@given(NAMES.filter(lambda names: len(names) <= len(COLOURS)))
-def test_colours_repeat_only_where_there_are_more_names_than_colours(names):
-    assert len({colour for colour, _ in styles(names).values()}) == len(names)
 
 
 def test_without_data_there_is_no_chart():

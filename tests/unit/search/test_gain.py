@@ -1,6 +1,6 @@
 import pytest
 
-from fusesearch.search.gain import file_of, gain_of, tool_efficiency
+from fusesearch.search.gain import file_of, gain_of
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,3 @@ def test_gain_is_the_share_of_entities_not_seen_before(turns, last):
 def test_a_line_at_the_end_of_an_entity_is_no_part_of_its_file():
     assert [file_of(entity) for entity in ("a.py:12", "a.py", "x:y:7")] == ["a.py", "a.py", "x:y"]
     assert [entity for entity in ("b/c:d", ":3", "a:٣") if file_of(entity) != entity] == []
-
-
-def test_efficiency_is_the_mean_and_zero_without_calls():
-    assert tool_efficiency([1.0, 0.5, 0.0]) == pytest.approx(0.5)
-    assert tool_efficiency([]) == 0.0

@@ -22,13 +22,6 @@ def tree(tmp_path, outside):
     return Repository(write(tmp_path / "repo with spaces & dots.v1", files))
 
 
-def test_a_root_that_is_not_a_folder_is_rejected(tmp_path):
-    (tmp_path / "file").touch()
-    for root in (tmp_path / "missing", tmp_path / "file"):
-        with pytest.raises(RepositoryError, match="is not a folder"):
-            Repository(root)
-
-
 @pytest.mark.parametrize(
     "path", ["/repo/pkg/core.py", "pkg/core.py", "./pkg/core.py", "/repo//pkg/../pkg/core.py", "/repo/pkg/core.py/"]
 )

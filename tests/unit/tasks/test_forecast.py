@@ -1,4 +1,4 @@
-"""What a reproduction says before it begins, and what a record says of a run's cost."""
+"""What a reproduction says before it begins."""
 
 from fusesearch.core.config import Params
 from tasks.running.forecast import due, forecast
@@ -17,10 +17,3 @@ def test_it_tells_how_long_the_last_runs_took_where_that_is_known():
     assert said.startswith("To run: sft (2 min), grpo.\nTheir last runs took 2 min together. ")
     assert "last runs" not in forecast(["sft"], {})
     assert forecast([], {}) == "Nothing to run: every stage is up to date."
-
-
-def test_a_record_has_processor_seconds_and_the_processors_name():
-    done = RunRecord(stage="sft").complete({}, {})
-    assert done.cpu_seconds > 0
-    assert done.processor
-    assert RunRecord.model_validate(done.model_dump(mode="json")) == done

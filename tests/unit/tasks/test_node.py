@@ -11,7 +11,7 @@ from fusesearch.core.overrides import override
 from fusesearch.core.storage import write_text
 from tasks.running.node import Node, node_file, parse_node
 from tasks.running.places import MAIN, NODES
-from tasks.stages import BASE, STAGES, TRAINED
+from tasks.stages import BASE, TRAINED
 
 SFT = Node(
     stage="sft", id="sft-0a1b2c3d", params=override(Params(), {"sft.epochs": 2.0, "seed": 1}, "test"),
@@ -75,13 +75,6 @@ def test_a_node_writes_into_its_folder_and_reads_where_its_inputs_were_made():
     assert SFT.places["sft.metrics"] == NODES / "sft-0a1b2c3d/metrics.json"
     assert SFT.places["select.trajectories"] == NODES / "select-00000000/trajectories.jsonl"
     assert SFT.places["synthesize.candidates"] == MAIN["synthesize.candidates"]
-
-
-def test_no_two_files_of_a_stage_share_a_place_in_its_folder():
-    for stage in STAGES:
-        outputs = Node(stage=stage, id=f"{stage}-00000000").outputs
-        assert len(set(outputs)) == len(outputs)
-        assert {path.parent for path in outputs} == {NODES / f"{stage}-00000000"}
 
 
 def test_a_node_depends_on_the_files_of_the_nodes_it_builds_on():

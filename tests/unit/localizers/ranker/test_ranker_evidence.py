@@ -7,10 +7,9 @@ import pytest
 
 from fusesearch.localizers.ranker import answer_of, ranking_of
 from fusesearch.localizers.ranker.evidence import MAX_NAMES, MAX_WORDS, draw_evidence
-from fusesearch.localizers.ranker.features import without_forms
 from fusesearch.localizers.ranker.matching import Resolver
-from fusesearch.localizers.ranker.noise import without_noise
 from fusesearch.localizers.ranker.places import says_little
+from fusesearch.localizers.ranker.reading import without_forms, without_noise
 from fusesearch.search.repository import Repository
 from tests.fakes.git import write
 
@@ -173,17 +172,6 @@ SUPPORT = {
     "tests/__init__.py": "",
     "tests/test_utils.py": "class TestServer:\n    def close(self):\n        pass\n",
 }
-FOLDERS = {
-    "tpl/collections/apply.go": "package collections\n\nfunc (ns *Namespace) Apply(seq any) any {\n\treturn seq\n}\n",
-    "common/collections/append.go": "package collections\n\nfunc Append(slice any) any {\n\treturn slice\n}\n",
-    "tpl/math/sum.go": "package math\n\nfunc Sum(values any) any {\n\treturn values\n}\n",
-    "langs/sum.go": "package langs\n\nfunc Sum(values any) any {\n\treturn values\n}\n",
-}
-CALLS = {
-    "pkg/store.py": "def save(data):\n    prepare_rows(data)\n    raise ValueError(data)\n",
-    "pkg/rows.py": "def prepare_rows(data):\n    return data\n",
-    "pkg/other.py": "def data_of(store):\n    return store.data\n",
-}
 
 
 @pytest.mark.parametrize(
@@ -194,22 +182,10 @@ CALLS = {
         ("trivial accessors cop makes changes", "lib/cop/trivial_accessors.rb", TREE),
         ("applicator raises\n\n`parseConfig` of the object is wrong", "src/apply.py", TREE),
         ("TestServer does not close", "aiohttp/test_utils.py", SUPPORT),
-        ("apply panics for a nil value", "tpl/collections/apply.go", FOLDERS),
-        ("tpl: Fix sum of values", "tpl/math/sum.go", FOLDERS),
     ],
 )
 def test_what_the_title_names_in_any_spelling_is_first(tmp_path: Path, issue: str, first: str, tree: dict[str, str]):
     assert first_file(tmp_path, issue, tree) == first
-
-
-def test_what_the_function_of_the_last_frame_calls_is_a_candidate(tmp_path: Path):
-    trace = 'It fails\n\nTraceback (most recent call last):\n  File "/x/pkg/store.py", line 3, in save\nKeyError: 1\n'
-    assert first_file(tmp_path, trace, CALLS) == "pkg/store.py"
-    found = ranking_of(trace, Repository(tmp_path), tmp_path / "cache")
-    assert [file.candidate.path for file in found.files[:2]] == ["pkg/store.py", "pkg/rows.py"]
-    (callee,) = [one for one in found.functions if one.candidate.entity == "pkg/rows.py::prepare_rows"]
-    assert callee.candidate.columns["frame_callee"] == 1
-    assert (1.0, "caller", "save", "") in callee.candidate.reasons
 
 
 NOISE = """\

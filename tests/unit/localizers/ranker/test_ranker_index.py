@@ -76,18 +76,6 @@ def test_facts_say_where_names_are_defined_called_and_written():
     ]  # fmt: skip
 
 
-def test_other_languages_have_the_same_facts():
-    for path, source in (
-        ("a.go", 'package a\n\ntype Store struct{}\n\nfunc (s *Store) write(d int) {\n\tpanic("cannot write twice")\n}\n'),
-        ("a.rb", "class Store\n  def write(data)\n    raise 'cannot write twice'\n  end\nend\n"),
-        ("A.java", 'class Store {\n  void write(int d) { throw new Error("cannot write twice"); }\n}\n'),
-    ):
-        facts = read(analyse(path, source))
-        assert [span.name for span in facts.functions] == ["Store.write"]
-        found = ("d:write", "q:Store.write", "c:Store", "t:cannot write twice", "stor")
-        assert [text for text in found if facts.find(term(text)) < 0] == [], path
-
-
 @given(st.text(max_size=300))
 def test_any_source_has_facts(source: str):
     for path in ("a.py", "a.xyz"):

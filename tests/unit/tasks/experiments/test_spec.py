@@ -5,7 +5,7 @@ import yaml
 
 from fusesearch.core.config import Params
 from fusesearch.core.errors import ConfigError
-from tasks.experiments.spec import experiment_names, load_experiment
+from tasks.experiments.spec import load_experiment
 
 FILTERING = {
     "title": "Filtering",
@@ -33,12 +33,6 @@ def test_arms_take_the_values_of_all_then_their_own_then_the_seed(tmp_path):
     assert (params.grpo.steps, params.select.min_f1, params.seed) == (5, 0.0, 7)
     assert params.select.min_efficiency == Params().select.min_efficiency
     assert [experiment.label(arm) for arm in experiment.arms] == ["none", "F1 and e"]
-
-
-def test_names_are_those_of_the_folders_with_a_file(tmp_path):
-    written(tmp_path, "reward")
-    (tmp_path / "bench").mkdir()
-    assert experiment_names(written(tmp_path)) == ["filtering", "reward"]
 
 
 @pytest.mark.parametrize(

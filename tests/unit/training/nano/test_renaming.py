@@ -37,10 +37,6 @@ def test_a_name_is_the_same_in_issue_call_and_observation():
     assert seen.startswith("/repo/")
 
 
-def test_the_system_prompt_stays():
-    assert texts([Message(role="system", content="Find structures.")]) == ["Find structures."]
-
-
 @given(st.text(max_size=200), st.integers(0, 5))
 def test_only_words_change(text, seed):
     [new] = texts([Message(role="user", content=text)], seed)
@@ -63,11 +59,6 @@ def test_a_renamed_question_has_an_answer(environment):
     exchange = Exchange(random.Random(0), Names(POOL.words, POOL.pieces, kept_words(environment_named(environment))))
     assert "Room" not in exchange.text("Where is Room defined?")
     assert parse_values(exchange.text(format_values(["/repo/rooms.py::Room"]))).values == [exchange.text("/repo/rooms.py::Room")]
-
-
-def test_words_the_model_made_up_stay_on_the_way_back():
-    exchange = Exchange(random.Random(0), POOL)
-    assert exchange.back(exchange.text("structures") + " invented") == "structures invented"
 
 
 def test_the_model_alone_sees_the_new_names():
