@@ -132,7 +132,7 @@ def convert(weights: Path, out: Path) -> None:
     read = AutoModelForCausalLM.from_pretrained(str(weights.parent), gguf_file=weights.name, dtype=torch.float32)
     ends = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos", "pad")}
     sizes = {key: value for key, value in read.config.to_dict().items() if key in SIZES}
-    config = type(read.config)(**sizes, tie_word_embeddings=True, **ends)
+    config = type(read.config)(**sizes | {"tie_word_embeddings": True} | ends)
     with torch.device("meta"):
         model = type(read)(config)
     held = {name: value.float() for name, value in read.state_dict().items()}
@@ -157,7 +157,7 @@ def tokenizer_of(weights: Path) -> Any:
     merges = [tuple(merge.split(" ")) for merge in fields["tokenizer.ggml.merges"]]
     vocabulary = {token: i for i, (token, kind) in enumerate(zip(tokens, kinds, strict=True)) if kind != UNUSED}
     raw = Tokenizer(models.BPE(vocabulary, merges))
-    split = pre_tokenizers.Digits(individual_digits=True)
+    split: pre_tokenizers.PreTokenizer = pre_tokenizers.Digits(individual_digits=True)
     if qwen := fields.get("tokenizer.ggml.pre") == "qwen2":
         raw.normalizer = normalizers.NFC()
         split = pre_tokenizers.Split(Regex(LETTERS), "isolated")

@@ -82,8 +82,12 @@ def run(
             continue
         scratch = folder / "progress" / origins[name].name
         scratch.mkdir(parents=True, exist_ok=True)
-        job = Job(Node(stage=name), params, places, scratch, lambda done, of, name=name: print(name, done, of, flush=True))
+        job = Job(Node(stage=name), params, places, scratch, partial(_told, name))
         write_json(places[f"{name}.metrics"], STAGES[name].function()(job))
+
+
+def _told(stage: str, done: int, of: int) -> None:
+    print(stage, done, of, flush=True)
 
 
 @app.command()

@@ -128,7 +128,7 @@ class PackedGRPOTrainer(OwnOptimizer, GRPOTrainer):
         size = len(counts)
         if self.loss_type == "dapo":
             return (tokens / self.accelerator.num_processes).expand(size)
-        return size * (counts if self.loss_type == "grpo" else torch.full_like(counts, self.max_completion_length))
+        return size * (counts if self.loss_type == "grpo" else torch.full_like(counts, self.max_completion_length))  # type: ignore[arg-type]
 
     def _reference(self, given: dict[str, Any]) -> torch.Tensor:
         """Log-probabilities of the sampled tokens under the reference policy: a model of its own, or the one without adapters."""
