@@ -11,7 +11,7 @@ from filelock import FileLock
 from fusesearch.agents.parsing import format_answer, format_calls
 from fusesearch.core.config import parse_params
 from fusesearch.core.schema import Answer, Instance, Location, Observation, ToolCall, Trajectory, Truth, Turn
-from fusesearch.core.storage import write_instances, write_json, write_jsonl
+from fusesearch.core.storage import read_instances, write_instances, write_json, write_jsonl
 from fusesearch.search.snapshots import SnapshotStore
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.git import committed, git
@@ -114,6 +114,13 @@ def instances(tmp_path):
     ]
     write_instances(tmp_path / "rl.parquet", rows)
     return tmp_path / "rl.parquet"
+
+
+@pytest.fixture
+def fourth(instances):
+    """One instance more in that file, so that two can be held out."""
+    rows = read_instances(instances)
+    write_instances(instances, [*rows, rows[0].model_copy(update={"instance_id": "i3"})])
 
 
 @pytest.fixture

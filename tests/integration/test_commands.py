@@ -56,10 +56,7 @@ def test_ctrl_c_during_the_imports_is_one_line(module, folder):
     assert (done.returncode, done.stderr) == (130, "fusesearch: interrupted\n")
 
 
-GLOB = 'tool glob --repo . --args \'{"pattern": "*"}\''
-
-
-@pytest.mark.parametrize("command", ["localize 'perimeter gives 6'", "localize perimeter --format json", GLOB, "--help"])
+@pytest.mark.parametrize("command", ["localize 'perimeter gives 6'", "localize perimeter --format json", "--help"])
 @pytest.mark.parametrize("stdout", [">/dev/full", ">&-", "| sh -c 'exec <&-; sleep 1'"])
 def test_a_stdout_that_is_full_or_closed_is_one_line(folder, command, stdout):
     shell = f"({sys.executable} -P -m fusesearch {command}; echo $? >&2) {stdout}"

@@ -101,7 +101,6 @@ FORBIDDEN = {
 ALLOWED = {
     "data/sources/synthetic/corpus.py": {"compile"},  # mining runs the doctests of installed packages, in a sandbox
     "data/sources/synthetic/doctests.py": {"compile", "exec"},
-    "data/sources/synthetic/questions/runtime.py": {"compile", "exec"},
     "data/sources/synthetic/sandbox.py": {"pickle.loads"},  # what its own child wrote
     "training/ranks.py": {"pickle.loads"},  # what its own ranks and the process that starts them wrote, in a folder of its own
 }

@@ -22,8 +22,6 @@ NEEDS_MORE = ("oracle",)  # the truth
 KEEPS = {
     "ranker": "index",
     "ranker-list": "index",
-    "locagent": "graphs",
-    "orcaloca": "graphs",
 }
 
 

@@ -41,7 +41,7 @@ def test_grpo_trains_on_what_servers_sample_that_sleep_while_a_step_trains(tmp_p
 @pytest.mark.parametrize(
     ("averaged", "published"), [pytest.param(0.0, [0, 0, 1, 2], marks=pytest.mark.rare), (0.5, [0, 0, 0, 1, 1, 2])]
 )
-def test_servers_validate_the_weights_of_each_step(tmp_path, train, monkeypatch, averaged, published):
+def test_servers_validate_the_weights_of_each_step(tmp_path, train, fourth, monkeypatch, averaged, published):
     seen = []
     publish = ServedPolicy.publish
 

@@ -75,13 +75,13 @@ def test_it_goes_on_after_the_last_saved_step(project, params, instances, base, 
     assert figures["steps"] == 3
 
 
-def test_validations_are_in_the_curve_and_beside_the_checkpoint(project, params, instances, base):
+def test_validations_are_in_the_curve_and_beside_the_checkpoint(project, params, instances, fourth, base):
     figures, logged = run(params, instances, base, prompts_per_step=1, validation__every=1, validation__prompts=2)
     assert [row["step"] for row in logged] == [0, 1, 2, 3]
     assert [row["validation/reward"] for row in logged] == [0.25, 1.0, 0.5, 0.5]
     assert logged[1]["validation/reward_gain"] == 0.75
     assert logged[1]["validation/seconds"] == 4.0624
-    assert (figures["instances"], figures["validation_instances"]) == (1, 2)
+    assert (figures["instances"], figures["validation_instances"]) == (2, 2)
     assert [row.step for row in read_jsonl(Path("out/checkpoint") / FILE, Validated)] == [0, 1, 2, 3]
 
 

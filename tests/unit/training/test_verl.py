@@ -99,7 +99,7 @@ def test_a_profile_and_its_configuration_agree(name):
 )
 def test_one_profile_gives_both_engines_the_same_loss(tmp_path, profile, loss, aggregated, scaled):
     asked = {"grpo.loss_type": loss, "grpo.scale_rewards": scaled, "grpo.entropy_coef": 0.01}
-    others = {"grpo.search.kind": "independent", "grpo.judge.model": "", "compute.ranks": 1}
+    others = {"grpo.search.kind": "independent", "grpo.judge.model": "", "compute.ranks": 1, "grpo.min_headroom": 0.0}
     params = override(load_profile(profile, ROOT), asked | others, "test")
     log, model = tmp_path / "log.jsonl", torch.nn.Linear(1, 1)
     run = SimpleNamespace(params=params, section=params.grpo, trimmed=False, log=log, model=model)
