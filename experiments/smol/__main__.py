@@ -77,7 +77,7 @@ def make_base(
     ```
     """
     if student not in STUDENTS:
-        raise usage_error(f"{student} is none of {', '.join(STUDENTS)}", "NAME")
+        raise usage_error(f"no student is called {student}: use one of {', '.join(STUDENTS)}", "NAME")
     published = STUDENTS[student]
     if (published.base / "config.json").is_file() and weights is None:
         typer.echo(f"{published.base} holds {published.title} already")

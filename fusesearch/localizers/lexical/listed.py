@@ -94,6 +94,6 @@ class Listed:
 
 
 def _simple(place: Location) -> str:
-    """The name of a place's function without its classes; empty for a file, and for a name that is none to search for."""
+    """The name of a place's function without its classes; empty for a file, and for a name that is not an identifier."""
     name = re.split(r"\.|::|#", place.function or "")[-1]
     return name if name.isidentifier() else ""
