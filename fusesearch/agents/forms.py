@@ -101,11 +101,11 @@ def read_calls(text: str, tools: Sequence[Mapping[str, Any]], answered: bool = F
 
 def copied(call: ToolCall, tools: Sequence[Mapping[str, Any]]) -> str | None:
     """What is wrong with a call whose arguments are the words of its own schema, as small models write them; else None."""
-    rules = next((tool["function"].get("parameters") or {} for tool in tools if tool["function"]["name"] == call.name), {})
-    about = {key: rule.get("description", "") for key, rule in rules.get("properties", {}).items()}
-    described = [key for key, value in call.arguments.items() if value and value == about.get(key)]
-    if described or "properties" in call.arguments.keys() - about:
-        return f"these are the words that describe {call.name}, not arguments. Right would be: {EXAMPLE}"
+    for rules in (tool["function"].get("parameters") or {} for tool in tools if tool["function"]["name"] == call.name):
+        about = {key: rule.get("description", "") for key, rule in rules.get("properties", {}).items()}
+        described = [key for key, value in call.arguments.items() if value and value == about.get(key)]
+        if described or "properties" in call.arguments.keys() - about:
+            return f"these are the words that describe {call.name}, not arguments. Right would be: {EXAMPLE}"
     return None
 
 

@@ -106,7 +106,7 @@ async def step(state: State, episode: Episode, aside: Sequence[Message] = ()) ->
     if turn.usage.prompt_tokens + turn.usage.completion_tokens >= agent.max_context_tokens:
         turn.observations = [_refused(call, NOT_RUN_CONTEXT) for call in turn.calls]
         return replace(state, turns=turns, stop="max_context")
-    if number >= agent.max_turns:
+    if number >= agent.max_turns:  # as in algorithm 1, a message with a call is no answer, whatever stands beside the call
         turn.observations = [_refused(call, NOT_RUN_LAST) for call in turn.calls]
         return replace(state, turns=turns, stop="max_turns")
     history = await observe(turn, episode.runner, agent, state.history)
@@ -150,11 +150,11 @@ def read_reply(
     text, calls, parsed = completion.text, completion.calls or [], completion.calls is None
     if parsed:
         cut = tools and completion.finish_reason == "length"  # then the last line may be half a call
+        answered = bool(tools) and conclusion(read(text))[0] == "answer"
         for whole in (text.rpartition("\n")[0], text) if cut else (text,):
-            kept, calls = read_calls(whole, tools, answered=bool(tools) and conclusion(read(text))[0] == "answer")
+            text, calls = read_calls(whole, tools, answered)
             if any(call.error is None for call in calls):
                 break
-        text = kept if calls or not cut else text
     for index, call in enumerate(calls):
         call.id = f"call_{number}_{index}" if parsed or not call.id else call.id
         call.error = call.error or copied(call, tools)
