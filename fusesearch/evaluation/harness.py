@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from cachetools import LRUCache
@@ -24,6 +25,8 @@ from fusesearch.search.repository import Repository
 
 Repositories = Callable[[Instance], Repository]
 """Returns the snapshot of an instance. It may take time, so it is called in a thread."""
+PASSES = 2
+"""Attempts per episode before it is reported as errored."""
 
 
 @dataclass(frozen=True)
@@ -32,18 +35,6 @@ class Evaluation:
 
     trajectories: list[Trajectory]
     scores: list[Score]
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """One episode to run."""
-
-    instance: Instance
-    run: int
-
-    @property
-    def key(self) -> str:
-        return journal_key(self.instance.instance_id, self.run)
 
 
 def journal_key(instance_id: str, run: int) -> str:
@@ -71,14 +62,16 @@ async def evaluate(
     ``journal`` saves finished episodes; the caller removes it after publishing the result. Token ids are not saved. Raises
     :class:`DataError` for an instance that has no truth or is given twice.
     """
-    cells = [_Cell(instance, run) for instance in _checked(instances) for run in range(runs)]
+    cells = [(instance, run) for instance in _checked(instances) for run in range(runs)]
+    keys = [journal_key(instance.instance_id, run) for instance, run in cells]
     bench = _Bench(subject, repositories, seed, concurrency)
+    jobs = {key: partial(bench.run, key, instance) for key, (instance, _) in zip(keys, cells, strict=True)}
     with Journal(journal, key="key") as rows:
-        waiting = [cell for cell in cells if cell.key not in rows]
-        broken = await _pass(bench, waiting, rows, progress, len(cells), keep_errors=False)
-        await _pass(bench, broken, rows, progress, len(cells), keep_errors=True)
-        trajectories = [Trajectory.model_validate(rows.rows[cell.key]["trajectory"]) for cell in cells]
-    episodes = ((cell.instance, cell.run, trajectory) for cell, trajectory in zip(cells, trajectories, strict=True))
+        for key, trajectory in (await save_episodes(jobs, rows, concurrency, progress)).items():
+            rows.append({"key": key, "trajectory": trajectory.model_dump(mode="json")})
+            progress(len(rows), len(cells))
+        trajectories = [Trajectory.model_validate(rows.rows[key]["trajectory"]) for key in keys]
+    episodes = ((*cell, trajectory) for cell, trajectory in zip(cells, trajectories, strict=True))
     return Evaluation(trajectories, scored(episodes, arm=arm, reward=reward, scope=scope, scorer=scorer))
 
 
@@ -100,19 +93,29 @@ def scored(
     ]  # fmt: skip
 
 
-async def _pass(
-    bench: _Bench, cells: Sequence[_Cell], rows: Journal, progress: Progress, total: int, *, keep_errors: bool
-) -> list[_Cell]:
-    """Run ``cells`` and save the episodes. Unless ``keep_errors``, errored ones are not saved, and their cells are returned."""
-    broken: list[_Cell] = []
-    jobs = (lambda cell=cell: bench.run(cell) for cell in cells)
-    async for cell, trajectory in run_episodes(jobs, bench.concurrency):
-        if trajectory.error is not None and not keep_errors:
-            broken.append(cell)
-            continue
-        rows.append({"key": cell.key, "trajectory": trajectory.model_dump(mode="json")})
-        progress(len(rows), total)
-    return sorted(broken, key=lambda cell: cell.key)
+async def save_episodes(
+    episodes: Mapping[str, Callable[[], Awaitable[Trajectory]]], rows: Journal, concurrency: int, progress: Progress = silent
+) -> dict[str, Trajectory]:
+    """Run the episodes whose keys ``rows`` lacks, and save them as they finish; what fails is run once more after all others.
+
+    Returns those that failed again, which are not saved.
+    """
+
+    async def run(key: str) -> tuple[str, Trajectory]:
+        return key, await episodes[key]()
+
+    failed: dict[str, Trajectory] = {}
+    waiting = [key for key in episodes if key not in rows]
+    for _ in range(PASSES):
+        failed = {}
+        async for key, trajectory in run_episodes((partial(run, key) for key in waiting), concurrency):
+            if trajectory.error is not None:
+                failed[key] = trajectory
+                continue
+            rows.append({"key": key, "trajectory": trajectory.model_dump(mode="json")})
+            progress(len(rows), len(episodes))
+        waiting = sorted(failed)
+    return failed
 
 
 class _Bench:
@@ -120,16 +123,14 @@ class _Bench:
 
     def __init__(self, subject: Localizer, repositories: Repositories, seed: int, concurrency: int) -> None:
         self.subject = subject
-        self.concurrency = concurrency
         self.seed = seed
         self._repositories = repositories
         self._shared: LRUCache[tuple[str, str], asyncio.Future[Repository]] = LRUCache(2 * concurrency)
 
-    async def run(self, cell: _Cell) -> tuple[_Cell, Trajectory]:
-        instance = cell.instance
+    async def run(self, key: str, instance: Instance) -> Trajectory:
         try:
             repository = await self._repository(instance)
-            seed = zlib.crc32(f"{self.seed}/{cell.key}".encode()) >> 1
+            seed = zlib.crc32(f"{self.seed}/{key}".encode()) >> 1
             task = instance if getattr(self.subject, "sees_truth", False) else instance.task()
             trajectory = await self.subject.localize(task, repository, seed)
         except (InfrastructureError, RepositoryError, OSError) as error:
@@ -139,7 +140,7 @@ class _Bench:
                 error=" ".join(str(error).split()) or type(error).__name__,
             )  # fmt: skip
         bare = [turn.model_copy(update={"tokens": None}) for turn in trajectory.turns]
-        return cell, trajectory.model_copy(update={"turns": bare})
+        return trajectory.model_copy(update={"turns": bare})
 
     async def _repository(self, instance: Instance) -> Repository:
         """The instance's snapshot, opened once while it is in use, so that its episodes share the tools' memory."""

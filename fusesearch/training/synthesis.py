@@ -13,24 +13,23 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
-from fusesearch.agents.loop import run_episode, run_episodes
+from fusesearch.agents.loop import run_episode
 from fusesearch.agents.models.base import Model, Sampling
 from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.core.config import Params, Synthesize, Teacher
 from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.core.storage import Journal, Progress, silent
+from fusesearch.evaluation.harness import save_episodes
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.localizers.lexical.compact import plan_for
 from fusesearch.localizers.lexical.localizer import LexicalModel
 from fusesearch.search.repository import Repository
 from fusesearch.training.served import served
 
-PASSES = 2
-"""Attempts per candidate before it is reported as errored."""
 TEMPERATURE = 0.7
 """Of the teacher."""
 
@@ -91,13 +90,8 @@ def synthesize(
     Raises:
         InfrastructureError: over half of the candidates failed; finished ones stay in the journal.
     """
-    failed: dict[str, Trajectory] = {}
     with _asked(params.teacher, params, out) as model:
-        for _ in range(PASSES):
-            missing = [candidate for candidate in candidates if candidate.key not in journal]
-            made = _make(missing, _Teacher(params, model()), snapshot, journal, lambda: progress(len(journal), len(candidates)))
-            if not (failed := asyncio.run(made)):
-                break
+        failed = asyncio.run(_make(candidates, params, model, snapshot, journal, progress))
     if len(failed) * 2 > len(candidates):
         reason = next(iter(failed.values())).error
         raise InfrastructureError(f"the teacher failed on {len(failed)} of {len(candidates)} candidates: {reason}")
@@ -107,54 +101,37 @@ def synthesize(
 
 async def _make(
     candidates: Sequence[Candidate],
-    teacher: _Teacher,
+    params: Params,
+    model: Model | None,
     snapshot: Callable[[Instance], Repository],
     journal: Journal,
-    done: Callable[[], None],
+    progress: Progress,
 ) -> dict[str, Trajectory]:
-    """Run episodes into the journal. Returns errored ones by key."""
-    failed: dict[str, Trajectory] = {}
+    """Run episodes of the teacher, ``model`` or a script, into the journal. Returns errored ones by key."""
     instances = {candidate.instance.instance_id: candidate.instance for candidate in candidates}
+    agent, concurrency = params.agent, params.synthesize.concurrency
     # candidates of one instance share its repository and with it the results of equal calls
-    concurrency = teacher.params.synthesize.concurrency
     opened = lru_cache(maxsize=concurrency)(lambda name: snapshot(instances[name]))
-    jobs = (lambda candidate=candidate: teacher.episode(candidate, opened) for candidate in candidates)
-    try:
-        async for candidate, trajectory in run_episodes(jobs, concurrency):
-            if trajectory.error:
-                failed[candidate.key] = trajectory
-            else:
-                journal.append({"key": candidate.key, "trajectory": trajectory.model_dump(mode="json")})
-            done()
-    finally:
-        await teacher.close()
-    return failed
 
-
-class _Teacher:
-    """Makes one episode per candidate with the configured teacher."""
-
-    def __init__(self, params: Params, model: Model | None) -> None:
-        self.params = params
-        self._model = model
-
-    async def episode(self, candidate: Candidate, opened: Callable[[str], Repository]) -> tuple[Candidate, Trajectory]:
-        agent = self.params.agent
-        episode = make_episode(
+    async def episode(candidate: Candidate) -> Trajectory:
+        made = make_episode(
             candidate.instance,
             opened(candidate.instance.instance_id),
-            self._model or _scripted(candidate, self.params),
+            model or _scripted(candidate, params),
             agent,
-            self.params.tools,
+            params.tools,
             Sampling(temperature=TEMPERATURE, max_new_tokens=agent.max_new_tokens, seed=candidate.seed),
-            localizer="lexical" if self._model is None else "fusesearch",
+            localizer="fusesearch" if model else "lexical",
             guidance=candidate.guidance,
         )
-        return candidate, await run_episode(episode)
+        return await run_episode(made)
 
-    async def close(self) -> None:
-        if self._model is not None:
-            await self._model.close()
+    try:
+        jobs = {candidate.key: partial(episode, candidate) for candidate in candidates}
+        return await save_episodes(jobs, journal, concurrency, progress)
+    finally:
+        if model is not None:
+            await model.close()
 
 
 def _scripted(candidate: Candidate, params: Params) -> Model:
@@ -168,14 +145,14 @@ def _scripted(candidate: Candidate, params: Params) -> Model:
 
 
 @contextmanager
-def _asked(teacher: Teacher, params: Params, out: Path) -> Iterator[Callable[[], Model | None]]:
-    """Gives the teacher's model for one event loop, or None where a script teaches."""
+def _asked(teacher: Teacher, params: Params, out: Path) -> Iterator[Model | None]:
+    """Gives the teacher's model, for one event loop, or None where a script teaches."""
     if not teacher.model and params.agent.toolset == "reposearcher":
         raise ConfigError("synthesize: no scripted teacher uses the tools of reposearcher: name teacher.model")
     if not teacher.model:
-        yield lambda: None
+        yield None
     elif teacher.base_url:
-        yield lambda: OpenAICompatibleModel(teacher.model, teacher.base_url, os.environ.get("OPENAI_API_KEY"))
+        yield OpenAICompatibleModel(teacher.model, teacher.base_url, os.environ.get("OPENAI_API_KEY"))
     else:
         with served(teacher.model, params.compute, out, params.model.dtype) as policy:
-            yield policy.model
+            yield policy.model()
