@@ -6,29 +6,29 @@ them.
 
 from __future__ import annotations
 
-import random
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fusesearch.core.caches import Caches
 from fusesearch.core.config import Grpo, Params, RolloutSearch
-from fusesearch.core.errors import AGAIN, ConfigError, DataError, InfrastructureError
+from fusesearch.core.errors import AGAIN, ConfigError, InfrastructureError
 from fusesearch.core.schema import Instance, Score
-from fusesearch.core.storage import read_instances, read_json, write_json
 from fusesearch.evaluation.environments import environment_named
 from fusesearch.evaluation.validation import PREFIX
 from fusesearch.localizers.presearch import pre_searched
 from fusesearch.search.repository import Repository
+from fusesearch.training.gates import check_floor, check_headroom
 from fusesearch.training.local import Local
 from fusesearch.training.nano.averaging import average_callback
 from fusesearch.training.nano.renaming import Names, kept_words
-from fusesearch.training.ranks import from_first_rank, rank, train_in_ranks, world_size
-from fusesearch.training.rollouts import Batch, Episodes, degenerate, f1_first, headroom, reward_deviation, rollout_figures
+from fusesearch.training.ranks import Log, from_first_rank, rank, train_in_ranks, world_size
+from fusesearch.training.rollouts import Batch, Episodes, degenerate, f1_first, reward_deviation, rollout_figures
 from fusesearch.training.served import ServedPolicy
 from fusesearch.training.serving import Servers
 from fusesearch.training.sft import describe_checkpoint
@@ -39,7 +39,6 @@ from fusesearch.training.trainer import (
     load_student,
     log_callback,
     log_row,
-    make_optimizer,
     quiet,
     recomputes,
     run_training,
@@ -50,13 +49,11 @@ from fusesearch.training.trainer import (
     trainer_arguments,
     whole_weights,
 )
-from fusesearch.training.validation import Validator, reserve
+from fusesearch.training.validation import Validator, divided
 
 Snapshot = Callable[[Instance], Repository]
 Publish = Callable[[Any, int], dict[str, float]]
 """Brings the weights of a model after a step to what samples. Returns figures, in seconds."""
-SAMPLED = 100
-"""Most prompts of which the headroom is measured."""
 BatchOf = Callable[[Episodes, list[str], Any], Batch]
 """The rollouts of a step: for episodes, instance ids, one per rollout, and TRL's trainer."""
 
@@ -68,18 +65,19 @@ def train_grpo(
     checkpoint: Path,
     snapshot: Snapshot,
     out: Path,
+    caches: Caches | None = None,
     *,
-    on_log: Callable[[dict[str, float]], None],
+    on_log: Log,
 ) -> dict[str, float]:
     """Optimize ``checkpoint`` for the reward of ``section``. Resumes from the last saved step in ``out``, if any.
 
     Writes ``out/checkpoint`` and ``out/log.jsonl``; with ``section.validation`` also the scores of each held-out prompt to
-    ``checkpoint/validation.jsonl``. Returns the summary figures.
+    ``checkpoint/validation.jsonl``. ``caches`` are those of ``validation.floor``. Returns the summary figures.
 
     Raises:
         ArtifactError: the checkpoint or the instances cannot be read.
         ConfigError: ``rollouts`` is ``vllm``, and vLLM is not installed; the machine has fewer GPUs than ``compute`` asks for.
-        DataError: ``instances`` is empty, or too few for ``validation``; ``checkpoint`` has less than ``min_headroom``.
+        DataError: ``instances`` is empty, or too few for ``validation``; a gate (:mod:`~fusesearch.training.gates`) is closed.
         InfrastructureError: a vLLM server does not start, dies, or does not sample from the published weights; a rank died;
             all rollouts of a step errored.
     """
@@ -88,10 +86,12 @@ def train_grpo(
     if params.compute.ranks > 1 and section.rollouts == "transformers" and torch.cuda.is_available():
         raise ConfigError("on several GPUs no process has all weights to sample from: set grpo.rollouts to vllm")
     if world_size() < params.compute.ranks:
-        return train_in_ranks(params.compute, train_grpo, params, section, instances, checkpoint, snapshot, out, on_log=on_log)
+        given = (params, section, instances, checkpoint, snapshot, out, caches)
+        return train_in_ranks(params.compute, train_grpo, *given, on_log=on_log)
     quiet()
     model, tokenizer = load_student(checkpoint, student_dtype(section.lora, params), params.model.matmul)
-    tasks, held_out = _tasks(params, section, instances, snapshot)
+    training, held_out = divided(params, section, instances)
+    tasks, asked = ({row.instance_id: row for row in pre_searched(part, snapshot, params.agent)} for part in (training, held_out))
     names = None
     if section.renamed:
         issues = (task.problem_statement for task in tasks.values())
@@ -99,17 +99,23 @@ def train_grpo(
     eos = tokenizer.eos_token_id
     episodes = Episodes(params, section, tasks, snapshot, eos, names, out)
     greedy = section.model_copy(update={"temperature": 0.0, "search": RolloutSearch()})
-    validated = Episodes(params, greedy, held_out, snapshot, eos, out=out)
+    validated = Episodes(params, greedy, asked, snapshot, eos, out=out)
+
+    def first(scores: Sequence[Score]) -> None:
+        if section.validation.floor:
+            check_floor(params, held_out, scores, snapshot, caches or Caches(), out / "floor.jsonl")
+
     with _sampler(params, section, model, tokenizer, out) as (sampled, publish):
         batch_of = partial(some_scored, sampled) if sampled else None
         rollouts = Rollouts(partial(batch_of, episodes) if batch_of else None, section)
-        greedy_batch_of = partial(batch_of, validated, list(held_out)) if batch_of else None
-        validator = Validator(section.validation, greedy_batch_of, out) if section.validation.every else None
+        greedy_batch_of = partial(batch_of, validated, list(asked)) if batch_of else None
+        validator = Validator(section.validation, greedy_batch_of, out, first) if section.validation.every else None
         run = Run(episodes, model, tokenizer, rollouts, validator, out / "log.jsonl", on_log)
         trainer = _trainer(run)
         if publish:
             trainer.use_vllm, trainer.vllm_generation, trainer._last_loaded_step = True, VllmClient(trainer, publish), -1
-        known = gate(run, partial(batch_of, episodes) if batch_of else None, trainer) if section.min_headroom else {}
+        sample = partial(batch_of, episodes, trainer=trainer) if batch_of else None
+        known = check_headroom(section, [*tasks], params.seed, out, sample) if section.min_headroom else {}
         run_training(trainer, out)
     save_checkpoint(trainer, out)
     if not rank():
@@ -122,18 +128,6 @@ def train_grpo(
     return {"instances": len(tasks), "steps": trainer.state.global_step, **known, **rollouts.figures()}
 
 
-def _tasks(params: Params, section: Grpo, instances: Path, snapshot: Snapshot) -> tuple[dict[str, Instance], dict[str, Instance]]:
-    """The instances to train on and those held out, by id. Raises :class:`DataError` if there is none."""
-    environment = environment_named(params.agent.toolset)
-    own = (environment.own if section.judge.model else environment.trainable)(read_instances(instances))
-    if not own:
-        raise DataError(f"{instances} holds no instance: lower the filters or mine more")
-    checked = section.validation
-    parts = reserve(own, checked.prompts, params.seed) if checked.every else (own, [])
-    training, held_out = ({row.instance_id: row for row in pre_searched(part, snapshot, params.agent)} for part in parts)
-    return training, held_out
-
-
 def some_scored(batch_of: BatchOf, episodes: Episodes, ids: list[str], trainer: Any) -> Batch:
     """The rollouts of a step; raises :class:`InfrastructureError` where all errored: training would go on and learn nothing."""
     batch = batch_of(episodes, ids, trainer)
@@ -141,34 +135,6 @@ def some_scored(batch_of: BatchOf, episodes: Episodes, ids: list[str], trainer: 
         said = f"all {len(batch.scores)} rollouts of a step errored, first: {batch.scores[0].error}"
         raise InfrastructureError(f"{said}; repair that, then {AGAIN}")
     return batch
-
-
-def gate(run: Run, batch_of: Callable[[list[str], Any], Batch] | None, trainer: Any) -> dict[str, float]:
-    """The :func:`headroom` of the policy on up to :data:`SAMPLED` training prompts, kept for a run that resumes.
-
-    Raises :class:`DataError` where it is below ``min_headroom``: RL would make many steps of noise.
-    """
-    section, path, tasks = run.section, run.log.with_name("headroom.json"), run.episodes.tasks
-
-    def measured(batch_of: Callable[[list[str], Any], Batch]) -> dict[str, float]:
-        if path.is_file():
-            return read_json(path)
-        names = random.Random(f"headroom-{run.params.seed}").sample([*tasks], min(SAMPLED, len(tasks)))
-        scores: list[Score] = []
-        for at in range(0, len(names), section.prompts_per_step):
-            ids = [name for name in names[at : at + section.prompts_per_step] for _ in range(section.group)]
-            scores += batch_of(ids, trainer).scores
-        write_json(path, figures := headroom(scores, section.group))
-        return figures
-
-    found = from_first_rank(partial(measured, batch_of) if batch_of else None)
-    if (points := 100 * found["headroom"]) < section.min_headroom:
-        raise DataError(
-            f"RL headroom is {points:.1f} points of F1 (best of {section.group} samples minus their mean), below "
-            f"grpo.min_headroom, {section.min_headroom:g}: use the checkpoint as it is, give SFT fewer or RL harder prompts, or "
-            "lower it"
-        )
-    return found
 
 
 class Rollouts:
@@ -229,9 +195,10 @@ class VllmClient:
         self.figures = self._publish(model, self._trainer.state.global_step)
 
 
+@contextmanager
 def _sampler(
     params: Params, section: Grpo, model: Any, tokenizer: Any, out: Path
-) -> AbstractContextManager[tuple[BatchOf | None, Publish | None]]:
+) -> Iterator[tuple[BatchOf | None, Publish | None]]:
     """What makes the rollouts, on rank 0, and how weights reach it; None where it has them."""
     import torch
 
@@ -240,14 +207,13 @@ def _sampler(
         return {}
 
     if rank():
-        return nullcontext((None, give_share if section.rollouts == "vllm" else None))
-    return _served(params, section, model, tokenizer, out) if section.rollouts == "vllm" else _local(tokenizer)
-
-
-@contextmanager
-def _local(tokenizer: Any) -> Iterator[tuple[BatchOf, None]]:
-    with Local(tokenizer) as batch_of:
-        yield batch_of, None
+        yield None, give_share if section.rollouts == "vllm" else None
+    elif section.rollouts == "vllm":
+        with _served(params, section, model, tokenizer, out) as found:
+            yield found
+    else:
+        with Local(tokenizer) as batch_of:
+            yield batch_of, None
 
 
 @contextmanager
@@ -291,7 +257,7 @@ class Run:
     rollouts: Rollouts
     validator: Validator | None
     log: Path
-    on_log: Callable[[dict[str, float]], None]
+    on_log: Log
     applied: Callable[[], AbstractContextManager[None]] = field(default=nullcontext)
     """While a validation runs within it, the model has the weights that a run that ended there would leave."""
 
@@ -332,12 +298,11 @@ def _trainer(run: Run) -> Any:
         model=run.model,
         args=arguments,
         reward_funcs=[rollout_reward],
-        rollout_func=run.rollouts,  # annotated for text prompts; message lists work too
+        rollout_func=run.rollouts,  # type: ignore[arg-type]  # annotated for text prompts; message lists work too
         train_dataset=Dataset.from_list(run.episodes.search_tasks.prompts()),
         processing_class=run.tokenizer,
         callbacks=callbacks,
         peft_config=adapters(section.lora, run.params.seed),
-        optimizer_of=partial(make_optimizer, "adamw", section.learning_rate),
     )
 
     def publish() -> None:

@@ -18,8 +18,6 @@ from torch.nn.utils.rnn import pad_sequence
 from trl import GRPOTrainer
 from trl.trainer.utils import use_adapter
 
-from fusesearch.training.trl_trimmed import OwnOptimizer
-
 
 def in_passes(lengths: Sequence[int], most: int, padded: bool = False) -> list[list[int]]:
     """The rows of each pass: together at most ``most`` tokens, of padding too if they are ``padded`` to the longest.
@@ -40,7 +38,7 @@ def in_passes(lengths: Sequence[int], most: int, padded: bool = False) -> list[l
     return passes
 
 
-class PackedGRPOTrainer(OwnOptimizer, GRPOTrainer):
+class PackedGRPOTrainer(GRPOTrainer):
     """A GRPOTrainer whose batch of a rank is all its rollouts of a step, trained in passes by TRL's loss.
 
     A pass has at most ``tokens_per_pass`` tokens, or without that ``rows_per_pass`` rollouts. With flash attention they follow

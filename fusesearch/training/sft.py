@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from fusesearch.training.trainer import (
     adapters,
     load_student,
     log_callback,
-    make_optimizer,
     quiet,
     recomputes,
     run_training,
@@ -75,6 +73,7 @@ def fit(
     from datasets import Dataset
     from trl import SFTConfig
 
+    from fusesearch.training.nano.muon import MuonAdamW
     from fusesearch.training.trl_trimmed import TrimmedSFTTrainer
 
     per_rank = section.batch_size // world_size()
@@ -98,7 +97,7 @@ def fit(
         processing_class=tokenizer,
         callbacks=[log_callback(out / "log.jsonl", on_log, _speed([len(row["input_ids"]) for row in rows], model.config))],
         peft_config=adapters(section.lora, params.seed),
-        optimizer_of=partial(make_optimizer, section.optimizer, section.learning_rate),
+        optimizers=(MuonAdamW(model, section.learning_rate) if section.optimizer == "muon" else None, None),
     )
     result = run_training(trainer, out)
     save_checkpoint(trainer, out)

@@ -21,7 +21,6 @@ logger = logging.getLogger(__name__)
 
 ALPHA = 32
 """What adapters are scaled by: they count ALPHA / rank."""
-WEIGHT_DECAY = 0.0
 IMPORTANCE_MAX = 2.0
 """Most that a token counts by the ratio of its probabilities, the trained policy's to that of the servers that sampled it."""
 
@@ -112,6 +111,8 @@ def trainer_arguments(out: Path, section: Sft | Grpo, params: Params, bfloat16: 
     return {
         "output_dir": str(out / "trainer"),
         "learning_rate": section.learning_rate,
+        "optim": "adamw_torch",
+        "adam_beta2": 0.95,
         "save_steps": section.save_steps,
         "save_total_limit": 1,
         "seed": params.seed,
@@ -155,18 +156,6 @@ def adapters(lora: Lora, seed: int) -> Any:
 
     set_seed(seed)
     return LoraConfig(r=lora.rank, lora_alpha=ALPHA, target_modules="all-linear", task_type="CAUSAL_LM")
-
-
-def make_optimizer(name: str, learning_rate: float, model: Any) -> Any:
-    """``muon`` or ``adamw`` over all trainable parameters of ``model``."""
-    import torch
-
-    from fusesearch.training.nano.muon import MuonAdamW
-
-    if name == "muon":
-        return MuonAdamW(model, learning_rate, WEIGHT_DECAY)
-    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    return torch.optim.AdamW(trainable, lr=learning_rate, weight_decay=WEIGHT_DECAY, betas=(0.9, 0.95))
 
 
 def student_dtype(lora: Lora, params: Params) -> str:

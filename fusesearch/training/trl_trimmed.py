@@ -42,29 +42,7 @@ grpo_trainer.create_model_from_path = load_reference  # type: ignore[assignment]
 grpo_trainer.prepare_fsdp = shard_reference
 
 
-class OwnOptimizer:
-    """For a Trainer: ``optimizer_of`` makes its optimizer of the model, once that has its adapters; None: transformers does.
-
-    Trainers refuse a finished optimizer where the weights are sharded.
-    """
-
-    model: Any
-    optimizer: Any
-
-    def __init__(
-        self, *args: Any, optimizer_of: Callable[[torch.nn.Module], torch.optim.Optimizer] | None = None, **options: Any
-    ) -> None:
-        self._optimizer_of = optimizer_of
-        super().__init__(*args, **options)
-
-    def create_optimizer(self, model: Any = None) -> Any:
-        """As in transformers."""
-        if self.optimizer is None and self._optimizer_of:
-            self.optimizer = self._optimizer_of(self.model)
-        return super().create_optimizer(model)  # type: ignore[misc]
-
-
-class TrimmedSFTTrainer(OwnOptimizer, SFTTrainer):
+class TrimmedSFTTrainer(SFTTrainer):
     """An SFTTrainer that computes each sequence at its own length on a CPU."""
 
     def _get_train_sampler(self, *args: Any) -> Any:
@@ -86,7 +64,7 @@ class TrimmedSFTTrainer(OwnOptimizer, SFTTrainer):
         return _in_threads(model, [partial(loss_of, model, row, num_items_in_batch=num_items_in_batch) for row in rows])
 
 
-class TrimmedGRPOTrainer(OwnOptimizer, GRPOTrainer):
+class TrimmedGRPOTrainer(GRPOTrainer):
     """A GRPOTrainer for one CPU that samples by the model itself: it computes each prompt once, and rows at their own lengths."""
 
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:

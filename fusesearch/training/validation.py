@@ -16,13 +16,14 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from fusesearch.core.config import Validation
+from fusesearch.core.config import Grpo, Params, Validation
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Instance, Record, Score
-from fusesearch.core.storage import read_jsonl, write_jsonl
+from fusesearch.core.storage import read_instances, read_jsonl, write_jsonl
+from fusesearch.evaluation.environments import environment_named
 from fusesearch.evaluation.metrics import mean_of
 from fusesearch.evaluation.validation import PREFIX, validation_figures
-from fusesearch.training.ranks import from_first_rank, rank
+from fusesearch.training.ranks import Log, from_first_rank, rank
 from fusesearch.training.rollouts import Batch
 from fusesearch.training.trainer import write_weights
 
@@ -62,19 +63,36 @@ def reserve(instances: Sequence[Instance], prompts: int, seed: int) -> tuple[lis
     return training, [row for row in instances if row.instance_id in drawn]
 
 
+def divided(params: Params, section: Grpo, path: Path) -> tuple[list[Instance], list[Instance]]:
+    """The instances of a file that GRPO trains on, and those held out. Raises :class:`DataError` for too few, or none."""
+    environment = environment_named(params.agent.toolset)
+    own = (environment.own if section.judge.model else environment.trainable)(read_instances(path))
+    if not own:
+        raise DataError(f"{path} holds no instance: lower the filters or mine more")
+    return reserve(own, section.validation.prompts, params.seed) if section.validation.every else (own, [])
+
+
 class Validator:
     """Validates a policy while it trains; its :meth:`callback` goes to the trainer.
 
     ``batch_of`` runs the held-out prompts on what the trainer trains; ranks but the first have none. ``out`` gets
-    :data:`FILE` and, with ``keep_best``, the weights of the best step in ``best-STEP``.
+    :data:`FILE` and, with ``keep_best``, the weights of the best step in ``best-STEP``. ``on_first`` takes the scores of step 0
+    once they are logged.
     """
 
-    def __init__(self, section: Validation, batch_of: Callable[[Any], Batch] | None, out: Path) -> None:
+    def __init__(
+        self,
+        section: Validation,
+        batch_of: Callable[[Any], Batch] | None,
+        out: Path,
+        on_first: Callable[[Sequence[Score]], None],
+    ) -> None:
         self.figures: dict[str, float] = {}
         """Columns of the step that just ended; empty without a validation after it."""
         self._section = section
         self._batch_of = batch_of
         self._out = out
+        self._on_first = on_first
         self._done: list[Validated] = []
 
     @property
@@ -87,12 +105,12 @@ class Validator:
         trainer: Any,
         publish: Callable[[], None],
         applied: Callable[[], AbstractContextManager[None]],
-        on_first: Callable[[dict[str, float]], None],
+        log: Log,
     ) -> Any:
         """The callback of ``trainer``. ``publish`` brings weights to where episodes are sampled.
 
-        Within ``applied()`` the model has the weights that a run that ended there would leave. ``on_first`` takes the columns
-        of step 0, which trains nothing and has no row of its own.
+        Within ``applied()`` the model has the weights that a run that ended there would leave. ``log`` takes the columns of
+        step 0, which trains nothing and has no row of its own.
         """
         from transformers import TrainerCallback
 
@@ -115,7 +133,8 @@ class Validator:
                 if not step:
                     validate(0)
                     if not rank():
-                        on_first({"step": 0, "steps": state.max_steps, **validator.figures})
+                        log({"step": 0, "steps": state.max_steps, **validator.figures})
+                        validator._on_first(validator._done[0].scores)
                 elif not rank():
                     validator._done = [row for row in read_jsonl(out / FILE, Validated) if row.step <= step]
 

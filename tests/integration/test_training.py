@@ -12,7 +12,7 @@ from fusesearch.core.config import Base, Lora, RolloutSearch
 from fusesearch.core.errors import DataError, InfrastructureError
 from fusesearch.core.schema import Expected, Score, Tokens, Truth, Turn
 from fusesearch.core.storage import read_instances, read_json, write_instances, write_jsonl
-from fusesearch.training import grpo, sft
+from fusesearch.training import gates, grpo, sft
 from fusesearch.training.environment import Rollout, columns_of
 from fusesearch.training.nano.base import train_base
 from fusesearch.training.sft import fit, tokenize, train_sft
@@ -119,7 +119,7 @@ def test_grpo_ends_where_no_rollout_of_a_step_could_run(reinforce, monkeypatch):
 
 def test_grpo_ends_before_its_first_step_where_there_is_little_to_gain(tmp_path, reinforce, monkeypatch):
     sampled = []
-    monkeypatch.setattr(grpo, "headroom", lambda scores, size: sampled.append(len(scores)) or {"headroom": 0.02})
+    monkeypatch.setattr(gates, "headroom", lambda scores, size: sampled.append(len(scores)) or {"headroom": 0.02})
     for _ in range(2):
         with pytest.raises(DataError, match=r"RL headroom is 2\.0 points of F1 \(best of 2 samples minus their mean\), below gr"):
             reinforce(min_headroom=5)

@@ -22,8 +22,7 @@ import yaml
 from fusesearch.core import child
 from fusesearch.core.config import Grpo, Params
 from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
-from fusesearch.core.storage import read_instances, read_jsonl, write_jsonl, write_text
-from fusesearch.evaluation.environments import environment_named
+from fusesearch.core.storage import read_jsonl, write_jsonl, write_text
 from fusesearch.evaluation.validation import PREFIX, validation_figures
 from fusesearch.training.architectures import is_folder
 from fusesearch.training.engines.verl_files import CONFIGS, F1, configured, noted, verl_python, whole_lines, write_rows
@@ -33,7 +32,7 @@ from fusesearch.training.rollouts import reward_deviation, rollout_figures
 from fusesearch.training.serving import ALLOCATOR
 from fusesearch.training.sft import describe_checkpoint
 from fusesearch.training.trainer import IMPORTANCE_MAX, log_row
-from fusesearch.training.validation import FILE, Validated, reserve
+from fusesearch.training.validation import FILE, Validated, divided
 
 AGGREGATION = {"grpo": "seq-mean-token-mean", "dr_grpo": "seq-mean-token-sum-norm", "dapo": "token-mean"}
 """``loss_type``, as TRL calls it, by veRL's names."""
@@ -172,10 +171,7 @@ def train_verl(
     # what veRL reads: rows, an episode's limits and the configuration
     places.home.mkdir(parents=True, exist_ok=True)
     describe_checkpoint(places.home, params)
-    own = environment_named(params.agent.toolset).trainable(read_instances(instances))
-    if not own:
-        raise DataError(f"{instances} holds no instance: lower the filters or mine more")
-    trained, held_out = reserve(own, section.validation.prompts, params.seed) if section.validation.every else (own, [])
+    trained, held_out = divided(params, section, instances)
     tasks = open_tasks(places.repos, places.cache, places.home)
     for name, rows in (("training", trained), ("validation", held_out)):
         if rows:

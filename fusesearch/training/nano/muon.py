@@ -15,9 +15,9 @@ class MuonAdamW(torch.optim.Optimizer):
     AdamW at half of it, the most stable ratio for small models with tied embeddings here.
     """
 
-    def __init__(self, model: torch.nn.Module, learning_rate: float, weight_decay: float = 0.0) -> None:
+    def __init__(self, model: torch.nn.Module, learning_rate: float) -> None:
         matrices, others = _partition(model)
-        self._muon = torch.optim.Muon(matrices, lr=learning_rate, weight_decay=weight_decay, momentum=0.95)
+        self._muon = torch.optim.Muon(matrices, lr=learning_rate, weight_decay=0.0, momentum=0.95)
         self._adamw = torch.optim.AdamW(others, lr=learning_rate * 0.5, weight_decay=0.0, betas=(0.9, 0.95))
         super().__init__([{"params": matrices}, {"params": others}], {"lr": learning_rate})
         self.param_groups = self._muon.param_groups + self._adamw.param_groups
