@@ -18,6 +18,7 @@ from fusesearch.evaluation.statistics import Difference
 from fusesearch.reporting.experiment.figures import draw
 from fusesearch.reporting.experiment.pages import page
 from fusesearch.reporting.experiment.results import Results
+from fusesearch.reporting.headroom import headroom_said
 from fusesearch.reporting.inputs import by_arm
 from fusesearch.reporting.table import ARMS, cell, pair_name
 from tasks.experiments.outcome import ArmRun
@@ -71,6 +72,7 @@ def make_report(params: Params, places: Places) -> Results:
         ("Held out", f"{len({score.instance_id for score in scores})} instances of {len(repositories)} repositories"),
         ("Git revision", revision(places.root)),
         ("Params", digest(params)[:16]),
+        ("RL headroom", headroom_said(params.grpo, places["grpo.metrics"])),
     ]
     word = ", ".join(filter(None, (found.word, serving(found.differences))))
     made = replace(page(found, draw(["calls_by_turn"], found)), word=word, footer=footer)

@@ -238,7 +238,7 @@ _ROWS = (
         name="report",
         description="tables beside the paper's with intervals, plots",
         run="tasks.report:make_pages",
-        inputs=("evaluate.scores", "experiments/reference/fusesearch_table2_stages.csv"),
+        inputs=("evaluate.scores", "grpo.metrics", "experiments/reference/fusesearch_table2_stages.csv"),
         outputs={
             "markdown": "artifacts/report/report.md",
             "html": "artifacts/report/report.html",

@@ -1,7 +1,7 @@
 """The agent's tools over one repository (FuseSearch, section 2.1).
 
 A call never raises for a model's fault: any error in it becomes a one-line observation. A snapshot does not change, so a
-repeated call is answered from memory, and equal concurrent calls share one search.
+repeated call is answered from memory.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -89,32 +89,17 @@ class Toolbox:
         return replace(outcome, entities=[*outcome.entities])  # the memory and other callers have the same object
 
     async def _search(self, request: Tool) -> Outcome:
-        """Share one search among all concurrent callers; stop it when the last of them is cancelled."""
-        memory = self._memory
-        with memory.lock:
-            flight = memory.flights.get(request)
-            if flight is None:
-                flight = memory.flights[request] = _Flight()
-                _pool(os.getpid(), 2 * cores()).submit(self._fly, request, flight)
-            flight.waiting += 1
-        try:
-            return await asyncio.wrap_future(flight.future)
-        finally:
-            with memory.lock:
-                flight.waiting -= 1
-                if flight.waiting == 0 and not flight.future.done():
-                    memory.land(request, flight)
-                    flight.search.stop()
+        """Search in a thread, and stop when the caller is cancelled. One that waited behind an equal call is in the memory."""
+        search = RipgrepRun()
 
-    def _fly(self, request: Tool, flight: _Flight) -> None:
+        def answer() -> Outcome:
+            return self._memory.get(request) or self._answer(request, search)
+
         try:
-            outcome = self._answer(request, flight.search)
-        except BaseException as error:
-            self._memory.land(request, flight)
-            flight.future.set_exception(error)
-        else:
-            self._memory.land(request, flight)
-            flight.future.set_result(outcome)
+            return await asyncio.wrap_future(_pool(os.getpid(), 2 * cores()).submit(answer))
+        except asyncio.CancelledError:
+            search.stop()
+            raise
 
     def _answer(self, request: Tool, search: RipgrepRun) -> Outcome:
         """Answer and remember the outcome, also of failures. Raises :class:`Unfinished`, which must not be remembered."""
@@ -133,23 +118,12 @@ class Toolbox:
         return Outcome.failed(shorten(reason, self.limits.output_chars - len("Error: ")))
 
 
-class _Flight:
-    """One running search. Its future counts as running from the start, so that one waiter cannot cancel it for all."""
-
-    def __init__(self) -> None:
-        self.search = RipgrepRun()
-        self.future: Future[Outcome] = Future()
-        self.future.set_running_or_notify_cancel()
-        self.waiting = 0
-
-
 class _Memory:
-    """Outcomes of earlier requests, dropped least recently used first, and running searches."""
+    """Outcomes of earlier requests, dropped least recently used first."""
 
     def __init__(self, limit: int) -> None:
         self._outcomes: LRUCache[Tool, Outcome] = LRUCache(limit, getsizeof=_size)
-        self.flights: dict[Tool, _Flight] = {}
-        self.lock = threading.RLock()
+        self.lock = threading.Lock()
 
     def get(self, request: Tool) -> Outcome | None:
         with self.lock:
@@ -158,12 +132,6 @@ class _Memory:
     def put(self, request: Tool, outcome: Outcome) -> None:
         with self.lock, suppress(ValueError):  # larger than the whole memory
             self._outcomes[request] = outcome
-
-    def land(self, request: Tool, flight: _Flight) -> None:
-        """End a search. The next caller finds its outcome in memory or starts a new search."""
-        with self.lock:
-            if self.flights.get(request) is flight:
-                del self.flights[request]
 
 
 _MEMORIES: WeakKeyDictionary[Repository, dict[tuple[Tools, int], _Memory]] = WeakKeyDictionary()

@@ -23,8 +23,9 @@ from fusesearch.core.schema import Instance, Score, Trajectory
 from fusesearch.core.storage import Journal, write_json
 from fusesearch.core.text import safe_name
 from fusesearch.evaluation.judges import Judge, ModelJudge, rubric_named
-from fusesearch.evaluation.metrics import mean_of, quality_of, tool_success
+from fusesearch.evaluation.metrics import METRICS, mean_of, quality_of, tool_success
 from fusesearch.evaluation.rewards import make_reward, outcome_of
+from fusesearch.evaluation.statistics import measure
 from fusesearch.search.repository import Repository
 from fusesearch.training.environment import Rollout, SearchTasks, columns_of
 from fusesearch.training.nano.renaming import Exchange, Names, RenamedModel
@@ -205,7 +206,7 @@ def headroom(scores: Sequence[Score], size: int) -> dict[str, float]:
 
     ``headroom``: the best F1 of a prompt minus its mean, a mean over prompts; RL adds hardly more. ``flat``: the share of prompts
     whose samples are all equally good. ``f1_per_call``: F1 by a further call within a prompt, by least squares; 0 if calls
-    never differ. Errored samples do not count.
+    never differ. Errored samples do not count. From two prompts on, ``headroom_low`` and ``headroom_high`` are its 95% interval.
     """
     gaps, common, spread = [], 0.0, 0.0
     for at in range(0, len(scores), size):
@@ -216,7 +217,13 @@ def headroom(scores: Sequence[Score], size: int) -> dict[str, float]:
             common += sum((count - calls) * (f1 - mean) for count, f1 in rows)
             spread += sum((count - calls) ** 2 for count, _ in rows)
     flat = len(degenerate([quality_of(score) for score in scores], size)) / max(len(gaps), 1)
-    return {"headroom": fmean(gaps or [0.0]), "flat": flat, "f1_per_call": common / spread if spread else 0.0}
+    figures = {"headroom": fmean(gaps or [0.0]), "flat": flat, "f1_per_call": common / spread if spread else 0.0}
+    found = measure(
+        {0: [Score(instance_id=str(number), f1=gap) for number, gap in enumerate(gaps)]}, METRICS["f1_macro"].statistic
+    )
+    if found and found.low is not None and found.high is not None:
+        figures |= {"headroom_low": found.low, "headroom_high": found.high}
+    return figures
 
 
 def reward_deviation(scores: Sequence[Score], size: int) -> float:

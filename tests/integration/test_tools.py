@@ -136,11 +136,7 @@ def runs(monkeypatch):
 def test_equal_calls_are_one_search_whose_result_or_failure_toolboxes_of_the_same_limits_remember(root, runs):
     repository = Repository(root)
     toolbox = Toolbox(repository, NANO)
-
-    async def same():
-        return await asyncio.gather(*(toolbox.call("grep", {"pattern": "beta", "context": n}) for n in ("1", 1, 1.0)))
-
-    first = asyncio.run(same())
+    first = [ask(toolbox, "grep", pattern="beta", context=n) for n in ("1", 1, 1.0)]
     assert (len({result.output for result in first}), len(runs)) == (1, 1)
     ask(toolbox, "grep", pattern="(")
     first[0].entities.clear()  # a caller cannot change the memory
@@ -206,26 +202,24 @@ def test_a_search_that_takes_too_much_work_is_an_observation(root, monkeypatch):
     assert "narrow the pattern" in ask(Toolbox(Repository(root)), "grep", pattern="beta").error
 
 
-def test_cancelling_the_last_waiter_ends_the_search_but_not_before(root, monkeypatch):
+def test_cancelling_a_call_ends_its_search_and_no_other(root, monkeypatch):
     os.mkfifo(root / "pipe")
     monkeypatch.setattr(Repository, "walks", lambda *_: [["--", "./pipe"]])
-    toolbox = Toolbox(Repository(root))
+    made = []
+    monkeypatch.setattr("fusesearch.search.tools.RipgrepRun", lambda: made.append(ripgrep.RipgrepRun()) or made[-1])
 
     async def scenario():
+        toolbox = Toolbox(Repository(root))
         waiting = [asyncio.create_task(toolbox.call("grep", {"pattern": "beta"})) for _ in range(2)]
         await asyncio.sleep(0.2)
-        (flight,) = toolbox._memory.flights.values()
         waiting[0].cancel()
-        await asyncio.sleep(0.1)
-        alive = flight.search._process.poll() is None
+        assert await asyncio.to_thread(made[0]._process.wait, 5) != 0
+        alive = made[1]._process.poll() is None
         waiting[1].cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
-        return alive, flight
+        return alive
 
-    alive, flight = asyncio.run(scenario())
-    assert alive
-    assert flight.search._process.wait(timeout=5) != 0
-    assert toolbox._memory.flights == {}
+    assert asyncio.run(scenario())
 
 
 @pytest.fixture

@@ -81,8 +81,13 @@ class SearchTools:
     async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """Run one call. A fault in it becomes the result. ``found`` gets the functions that the result shows."""
         self.found = []
-        fault = _fault(name, arguments) or self._repeated(name, arguments)
-        return Outcome.failed(fault) if fault else await to_thread(self._answer, name, arguments)
+        if fault := _fault(name, arguments):
+            return Outcome.failed(fault)
+        key = repr((name, sorted(arguments.items())))
+        if key in self._made:
+            return Outcome.failed("this call was made before; its result is above. Make another one, or exit()")
+        self._made.add(key)
+        return await to_thread(self._answer, name, arguments)
 
     def neighbours(self) -> tuple[list[str], list[str]]:
         """What the functions of the last result call, and what calls them in the files opened so far."""
@@ -90,13 +95,6 @@ class SearchTools:
         callees = dict.fromkeys(entity for function in self.found for entity in self.graph.callees(function))
         callers = dict.fromkeys(entity for function in self.found for entity in self.graph.callers(function))
         return [item for item in callees if item not in inside], [item for item in callers if item not in inside]
-
-    def _repeated(self, name: str, arguments: dict[str, Any]) -> str | None:
-        key = repr((name, sorted(arguments.items())))
-        if key in self._made:
-            return "this call was made before; its result is above. Make another one, or exit()"
-        self._made.add(key)
-        return None
 
     def _answer(self, name: str, arguments: dict[str, Any]) -> Outcome:
         path = match_path(arguments["file_name"], self.files, self._known)

@@ -1,7 +1,7 @@
 """OrcaLoca: a program that asks the model after every search and schedules searches by priority (Yu et al., 2025).
 
 ``actions`` is the queue, ``searches`` runs actions, ``decomposition`` breaks results into further actions with scores,
-``pruning`` keeps the results nearest to the suspects, and ``replies`` reads what the model writes (ToolTrain appendix D).
+and ``replies`` reads what the model writes (ToolTrain appendix D).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cache
 from itertools import pairwise
 
 from fusesearch.agents.prompts import render
@@ -45,7 +46,7 @@ class Context:
     def __init__(self, graph: CodeGraph) -> None:
         self._graph = graph
         self._results: dict[str, Result] = {}
-        self._distances: dict[tuple[str, str], int] = {}
+        self._distance = cache(graph.distance)
 
     def add(self, result: Result) -> None:
         """Add a result unless its node has one."""
@@ -59,16 +60,10 @@ class Context:
         nodes = [node for node in (node_of(suspect, self._graph) for suspect in suspects) if node is not None]
 
         def mean_distance(result: Result) -> float:
-            return sum(self._distance(result.node, other) for other in nodes) / len(nodes) if nodes else 0.0
+            lengths = (self._distance(*sorted((result.node, other))) for other in nodes)
+            return sum(FAR if length is None else length for length in lengths) / max(len(nodes), 1)
 
         return sorted(self._results.values(), key=mean_distance)[:most]
-
-    def _distance(self, one: str, other: str) -> int:
-        key = (min(one, other), max(one, other))
-        if key not in self._distances:
-            found = self._graph.distance(one, other)
-            self._distances[key] = FAR if found is None else found
-        return self._distances[key]
 
 
 def node_of(suspect: Suspect, graph: CodeGraph) -> str | None:

@@ -63,11 +63,11 @@ def test_selection_keeps_right_answers():
     assert [row.reason for row in rows] == [None, "low_f1", "no_answer"]
 
 
-def test_the_table_by_family_and_hops_counts_questions_alone():
+def test_the_table_of_questions_counts_them_alone():
     scores = [score_answer(episode("42"), TRUTH), score_answer(episode("1"), TRUTH)]
     localized = Score(instance_id="j", true_files=["a.py"], true_functions=["a.py::f"], predicted_files=["a.py"])
     row = PROTOCOLS["exact"].read([*scores, localized])
-    assert (row["answer_score"], row["answer_default"], row["answer_2_hops"], row["answer_exported"]) == (0.5, 0.5, 0.5, None)
+    assert (row["answer_score"], row["evidence_seen"], row["from_memory"]) == (0.5, 0.5, 0)
     assert len(PROTOCOLS["codescout"].view([*scores, localized])) == 1
     assert aggregate(scores)["answer_score"] == 0.5
 

@@ -9,7 +9,7 @@ import pytest
 from fusesearch.core.config import Params
 from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Score
-from fusesearch.core.storage import read_csv, write_jsonl, write_text
+from fusesearch.core.storage import read_csv, write_json, write_jsonl, write_text
 from fusesearch.evaluation.metrics import METRICS
 from fusesearch.evaluation.statistics import Difference
 from tasks.report import PAPER_STAGES, REPORTED, TRAINED, make_report, serving
@@ -66,6 +66,7 @@ def test_the_markdown_page_has_a_word_first_and_ours_beside_the_papers_figures(p
     assert "SFT above base in F1 0.7/0.3, mean: +" in markdown
     assert re.search(r"^\| base \|.*\| 30 \(1\) \|$", markdown, re.M)  # with its errored episode
     assert "Git revision: `c0ffee`" in markdown
+    assert re.search(r"RL headroom: `not measured: .* below grpo.min_headroom, 0 points", markdown)
 
 
 def test_the_html_page_needs_no_other_file_and_is_the_same_each_time(pages, reported):
@@ -100,8 +101,13 @@ def test_dvc_plots_the_calls_of_each_turn_without_errored_episodes(reported):
 
 def test_scores_alone_make_a_report_and_an_arm_without_any_shows_dashes(tmp_path):
     write_jsonl(tmp_path / MAIN["evaluate.scores"], [Score(instance_id="i1", arm="base", error="down")])
+    write_json(tmp_path / MAIN["grpo.metrics"], {
+        "headroom": 0.031, "headroom_low": 0.02, "headroom_high": 0.042, "flat": 0.4, "f1_per_call": 0.005,
+    })  # fmt: skip
     make_report(PARAMS, Places(root=tmp_path))
-    assert re.search(r"^\| base \| 3 \| (– \| )+0 \(1\) \|$", (tmp_path / MAIN["report.markdown"]).read_text(), re.M)  # noqa: RUF001
+    markdown = (tmp_path / MAIN["report.markdown"]).read_text()
+    assert re.search(r"^\| base \| 3 \| (– \| )+0 \(1\) \|$", markdown, re.M)  # noqa: RUF001
+    assert "3.1 [2.0, 4.2] points of F1, best of 8 samples minus their mean; 40% of prompts without spread; +0.5" in markdown
 
 
 @pytest.mark.parametrize(
