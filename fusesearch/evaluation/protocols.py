@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import get_args
 
 from fusesearch.code.kinds import is_code
 from fusesearch.core.errors import ConfigError
-from fusesearch.core.schema import Family, Instance, Score, Truth
+from fusesearch.core.schema import Instance, Score, Truth
 from fusesearch.evaluation import metrics, statistics
 from fusesearch.evaluation.quality import ACCURACY_AT, RANKED, Quality, accuracy_at
 from fusesearch.evaluation.statistics import Statistic
@@ -119,30 +118,9 @@ def _accuracy() -> tuple[Statistic, ...]:
     return tuple(statistics.averaged(f"{level}_acc@{k}", level, partial(accuracy_at, k=k)) for level, k in levels)
 
 
-def _answers() -> tuple[Statistic, ...]:
-    """The share that is right over all questions, by family and by hops, and how often the answer was remembered or seen."""
-
-    def among(name: str, counts: Callable[[Score], bool]) -> Statistic:
-        def parts(score: Score) -> tuple[float, float] | None:
-            return (score.answer_score, 1.0) if score.answer_score is not None and counts(score) else None
-
-        return statistics.ratio(f"answer_{name}", parts)
-
-    def of(family: str) -> Statistic:
-        return among(family, lambda score: score.family == family)
-
-    families = map(of, get_args(Family))
-    hops = (among(f"{name}_hops", counts) for name, counts in _HOPS.items())
-    return (statistics.mean("answer_score"), *families, *hops, statistics.mean("from_memory"), statistics.mean("evidence_seen"))
-
-
-_HOPS: dict[str, Callable[[Score], bool]] = {
-    "no": lambda score: score.hops == 0,
-    "1": lambda score: score.hops == 1,
-    "2": lambda score: score.hops == 2,
-    "more": lambda score: (score.hops or 0) > 2,
-}
 _F1 = ("file_f1", "function_f1")
+ANSWERS = ("answer_score", "from_memory", "evidence_seen")
+"""The share that is right, and how often the answer was remembered or its evidence seen."""
 
 PROTOCOLS = {
     protocol.name: protocol
@@ -166,7 +144,7 @@ PROTOCOLS = {
         ),
         Protocol(
             "exact", "questions with exact answers: share that is right, mean over questions",
-            lambda truth: True, _answers(), ("answer_score", "answer_score"), questions=True,
+            lambda truth: True, tuple(map(statistics.mean, ANSWERS)), ("answer_score", "answer_score"), questions=True,
         ),
     )
 }  # fmt: skip
