@@ -10,12 +10,13 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Protocol
 
 from pydantic import Field
 
-from fusesearch.agents.loop import run_episodes
+from fusesearch.agents.loop import in_order
 from fusesearch.agents.models.base import Message, Model, Sampling
 from fusesearch.agents.prompts import render_judge
 from fusesearch.core.digests import digest
@@ -172,13 +173,7 @@ class Checked:
 
 async def verdicts_of(judge: Judge, cases: Sequence[Case]) -> list[Verdict]:
     """The verdicts in the order of the cases."""
-
-    async def one(number: int, case: Case) -> tuple[int, Verdict]:
-        return number, await judge.judge(case)
-
-    jobs = (lambda number=number, case=case: one(number, case) for number, case in enumerate(cases))
-    found = dict([row async for row in run_episodes(jobs, CONCURRENCY)])
-    return [found[number] for number in range(len(cases))]
+    return await in_order([partial(judge.judge, case) for case in cases], CONCURRENCY)
 
 
 async def self_checks(judge: Judge, cases: Sequence[Case]) -> Checked:
