@@ -18,7 +18,7 @@ from pydantic import Field
 
 from fusesearch.agents.loop import in_order
 from fusesearch.agents.models.base import Message, Model, Sampling
-from fusesearch.agents.prompts import render_judge
+from fusesearch.agents.prompts import render
 from fusesearch.core.digests import digest
 from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.core.schema import Record
@@ -137,7 +137,9 @@ class ModelJudge:
     def _prompt(self, case: Case) -> str:
         rubric = self._rubric
         span = f"({rubric.lowest} to {rubric.highest}, or 0 for nothing)"
-        return render_judge(
+        return render(
+            "fusesearch.agents.prompts",
+            "judge",
             question=case.question[:MAX_CHARS],
             reference=case.reference[:MAX_CHARS],
             # the fence depends on the answer, so that the answer cannot contain it, and no verdict in it can be read as one

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import lru_cache
 from statistics import fmean
 from typing import Any
@@ -61,11 +62,12 @@ class Local(ExitStack):
         weights = io.BytesIO()
         torch.save(model.state_dict(), weights)
         prompts = list(dict.fromkeys(ids))
+        sent = replace(episodes, tasks={name: episodes.tasks[name] for name in prompts})
         parts = [[i for i, name in enumerate(ids) if name in prompts[part::processes]] for part in range(processes)]
         asked = [
             self._pool.submit(
                 _made,
-                episodes.of(ids),
+                sent,
                 ids,
                 step,
                 positions,

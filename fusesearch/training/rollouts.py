@@ -72,10 +72,6 @@ class Episodes:
         reward = make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma)
         return SearchTasks(self.tasks, self.snapshot, self.params.agent, self.params.tools, reward)
 
-    def of(self, ids: list[str]) -> Episodes:
-        """The same for these instances only, to send to another process."""
-        return replace(self, tasks={name: self.tasks[name] for name in ids})
-
     def make(self, ids: list[str], step: int, policy: Model, positions: Sequence[int] | None = None) -> Batch:
         """One rollout of ``policy`` for each instance id, in this order; closes ``policy``.
 
