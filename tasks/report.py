@@ -27,7 +27,6 @@ from tasks.experiments.spec import Arm, Claim, Experiment, PaperTable
 from tasks.experiments.verdicts import reversed_difference
 from tasks.running.node import Job
 from tasks.running.places import EXPERIMENTS, Places
-from tasks.running.record import git
 
 PAPER = PaperTable(
     table="fusesearch_table2_stages.csv",
@@ -70,7 +69,7 @@ def make_report(params: Params, places: Places) -> Results:
         ("Profile", params.profile),
         ("Seed", str(params.seed)),
         ("Held out", f"{len({score.instance_id for score in scores})} instances of {len(repositories)} repositories"),
-        ("Git revision", revision(places.root)),
+        ("Git revision", found.revision),
         ("Params", digest(params)[:16]),
         ("RL headroom", headroom_said(params.grpo, places["grpo.metrics"])),
     ]
@@ -129,10 +128,3 @@ def flat_metrics(found: Results) -> dict[str, Any]:
         flat[f"{name}.errored"] = arm.errored
     flat |= {f"{safe_name(row.first)}-{safe_name(row.second)}.{row.metric}": row.estimate for row in found.differences}
     return {key: value for key, value in flat.items() if value is not None}
-
-
-def revision(root: Path) -> str:
-    """The git commit of the project and its date, with ``+changes`` when tracked files differ from it."""
-    commit = git("-C", str(root), "rev-parse", "HEAD")
-    changes = "+changes" if git("-C", str(root), "status", "--porcelain", "-uno") else ""
-    return f"{commit[:12]}{changes} of {git('-C', str(root), 'log', '-1', '--format=%cs')}" if commit else "unknown"

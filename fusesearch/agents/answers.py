@@ -1,10 +1,10 @@
 """The answer of a question: read from a message, written, and compared with the exact answer.
 
-It is a section ``## Answer`` with one value per line: a Python literal, an entity ``/repo/path::Qualified.name`` or the name of
-an exception. For questions without exact answers the whole section is the answer.
+It is a section ``## Answer`` with one value per line: a Python literal or an entity ``/repo/path::Qualified.name``. For questions
+without exact answers the whole section is the answer.
 
-The share that is right is, of a value, all or nothing; of an entity half for the file and half for the name; of a set F1; of an
-exception and its place half each. More values than were asked for are wrong.
+The share that is right is, of a value, all or nothing; of an entity half for the file and half for the name; of a set F1. More
+values than were asked for are wrong.
 """
 
 from __future__ import annotations
@@ -54,27 +54,14 @@ def share_right(values: Sequence[str], expected: Expected) -> float:
         return 0.0
     if expected.kind == "value":
         return float(_literal(values[0]) == _literal(expected.values[0]))
-    if expected.kind == "entity":
-        return _share_of_entity(values[0], expected.values[0])
-    error, place = expected.values
-    parts = {"::" in value or "/" in value: value for value in values}
-    return 0.5 * (parts.get(False, "").rpartition(".")[2] == error) + 0.5 * (_entity(parts.get(True, "")) == _entity(place))
-
-
-def _share_of_entity(given: str, true: str) -> float:
-    found, wanted = parse_location(given), parse_location(true)
+    found, wanted = parse_location(values[0]), parse_location(expected.values[0])
     if found is None or wanted is None or found.path != wanted.path:
         return 0.0
     return 0.5 + 0.5 * (found.function == wanted.function)
 
 
 def _entities(values: Iterable[str]) -> set[str]:
-    return {_entity(value) or value for value in values}
-
-
-def _entity(value: str) -> str:
-    location = parse_location(value)
-    return location.entity if location else ""
+    return {location.entity if (location := parse_location(value)) else value for value in values}
 
 
 def _literal(text: str) -> tuple[str, Any]:

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
@@ -229,3 +230,13 @@ async def run_episodes(jobs: Iterable[Callable[[], Awaitable[T]]], concurrency: 
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         lockstep.close()
+
+
+async def in_order(jobs: Sequence[Callable[[], Awaitable[T]]], concurrency: int) -> list[T]:
+    """What :func:`run_episodes` yields of the jobs, in their order."""
+
+    async def numbered(number: int) -> tuple[int, T]:
+        return number, await jobs[number]()
+
+    done = dict([row async for row in run_episodes([partial(numbered, number) for number in range(len(jobs))], concurrency)])
+    return [done[number] for number in range(len(jobs))]

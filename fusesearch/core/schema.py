@@ -26,25 +26,21 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid", defer_build=True)  # most commands use few of them
 
 
-Family = Literal["default", "exported"]
-
-
 class Expected(Record):
     """The exact answer of a question, or of an ``open`` one the text of a reference answer, which only a judge can compare.
 
-    ``kind`` says how it is compared: one literal, one entity ``path::Qualified.name``, a set of entities, an exception's name
-    and an entity, or not at all (``text``). ``evidence`` are the lines (``path:line``) that show it, ``hops`` the look-ups that
-    depend on each other, 0 if one search for the question's name answers it. ``subject`` is the name that it is about, and
-    ``original`` the literal that the published package has where the snapshot has another. ``family`` is a :data:`Family`,
-    ``open``, or one of those that only older files have.
+    ``kind`` says how it is compared: one literal, one entity ``path::Qualified.name``, a set of entities, or not at all
+    (``text``). ``evidence`` are the lines (``path:line``) that show it. ``original`` is the literal that the published package
+    has where the snapshot has another. ``family`` is ``open``, or a word of the file's own. Further fields of older files are
+    ignored.
     """
 
+    model_config = ConfigDict(extra="ignore", defer_build=True)
+
     family: str
-    kind: Literal["value", "entity", "set", "pair", "text"]
+    kind: Literal["value", "entity", "set", "text"]
     values: list[str]
     evidence: list[str] = Field(default_factory=list)
-    hops: int = 0
-    subject: str = ""
     original: str = ""
 
 
@@ -358,7 +354,6 @@ class Score(Record):
         description="files of the truth whose functions are unknown; then figures of functions are absent",
     )
     family: str | None = Field(None, exclude_if=_absent, description="family of the question")
-    hops: int | None = Field(None, exclude_if=_absent, description="look-ups of the question that depend on each other")
     answer_score: float | None = Field(
         None, exclude_if=_absent, description="share of a question's exact answer that is right; F1 where it is a set"
     )

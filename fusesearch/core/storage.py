@@ -288,11 +288,6 @@ class Journal:
         """Close the file; the rows stay on disk."""
         self._handle.close()
 
-    def remove(self) -> None:
-        """Delete the journal: its rows are in the final artifact now."""
-        self.close()
-        self.path.unlink(missing_ok=True)
-
     def __enter__(self) -> Journal:
         return self
 

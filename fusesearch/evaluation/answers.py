@@ -31,7 +31,7 @@ def score_answer(
         raise DataError(f"{trajectory.instance_id}: not a question: use agent.toolset fusesearch")
     score = Score(
         instance_id=trajectory.instance_id, repo=trajectory.repo, localizer=trajectory.localizer, arm=arm, run=run,
-        error=trajectory.error, issue_chars=issue_chars, family=expected.family, hops=expected.hops, true_values=expected.values,
+        error=trajectory.error, issue_chars=issue_chars, family=expected.family, true_values=expected.values,
     )  # fmt: skip
     if trajectory.error is not None:
         return score

@@ -12,8 +12,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Condition
 
-from cachetools import LRUCache
+from cachetools import LRUCache, cached
 
 from fusesearch.agents.loop import run_episodes
 from fusesearch.core.errors import DataError, InfrastructureError, RepositoryError
@@ -124,12 +125,13 @@ class _Bench:
     def __init__(self, subject: Localizer, repositories: Repositories, seed: int, concurrency: int) -> None:
         self.subject = subject
         self.seed = seed
-        self._repositories = repositories
-        self._shared: LRUCache[tuple[str, str], asyncio.Future[Repository]] = LRUCache(2 * concurrency)
+        # a snapshot is opened once while it is in use, so that its episodes share the tools' memory; a failure is not kept
+        shared: LRUCache[tuple[str, str], Repository] = LRUCache(2 * concurrency)
+        self._opened = cached(shared, lambda instance: (instance.repo, instance.base_commit), condition=Condition())(repositories)
 
     async def run(self, key: str, instance: Instance) -> Trajectory:
         try:
-            repository = await self._repository(instance)
+            repository = await asyncio.to_thread(self._opened, instance)
             seed = zlib.crc32(f"{self.seed}/{key}".encode()) >> 1
             task = instance if getattr(self.subject, "sees_truth", False) else instance.task()
             trajectory = await self.subject.localize(task, repository, seed)
@@ -141,18 +143,6 @@ class _Bench:
             )  # fmt: skip
         bare = [turn.model_copy(update={"tokens": None}) for turn in trajectory.turns]
         return trajectory.model_copy(update={"turns": bare})
-
-    async def _repository(self, instance: Instance) -> Repository:
-        """The instance's snapshot, opened once while it is in use, so that its episodes share the tools' memory."""
-        key = (instance.repo, instance.base_commit)
-        shared = self._shared.get(key)
-        if shared is None:
-            shared = self._shared[key] = asyncio.ensure_future(asyncio.to_thread(self._repositories, instance))
-        try:
-            return await asyncio.shield(shared)
-        except (InfrastructureError, RepositoryError, OSError):
-            self._shared.pop(key, None)  # so that the retry opens it again
-            raise
 
 
 def _checked(instances: Iterable[Instance]) -> list[Instance]:

@@ -10,14 +10,15 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Protocol
 
 from pydantic import Field
 
-from fusesearch.agents.loop import run_episodes
+from fusesearch.agents.loop import in_order
 from fusesearch.agents.models.base import Message, Model, Sampling
-from fusesearch.agents.prompts import render_judge
+from fusesearch.agents.prompts import render
 from fusesearch.core.digests import digest
 from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.core.schema import Record
@@ -136,7 +137,9 @@ class ModelJudge:
     def _prompt(self, case: Case) -> str:
         rubric = self._rubric
         span = f"({rubric.lowest} to {rubric.highest}, or 0 for nothing)"
-        return render_judge(
+        return render(
+            "fusesearch.agents.prompts",
+            "judge",
             question=case.question[:MAX_CHARS],
             reference=case.reference[:MAX_CHARS],
             # the fence depends on the answer, so that the answer cannot contain it, and no verdict in it can be read as one
@@ -172,13 +175,7 @@ class Checked:
 
 async def verdicts_of(judge: Judge, cases: Sequence[Case]) -> list[Verdict]:
     """The verdicts in the order of the cases."""
-
-    async def one(number: int, case: Case) -> tuple[int, Verdict]:
-        return number, await judge.judge(case)
-
-    jobs = (lambda number=number, case=case: one(number, case) for number, case in enumerate(cases))
-    found = dict([row async for row in run_episodes(jobs, CONCURRENCY)])
-    return [found[number] for number in range(len(cases))]
+    return await in_order([partial(judge.judge, case) for case in cases], CONCURRENCY)
 
 
 async def self_checks(judge: Judge, cases: Sequence[Case]) -> Checked:

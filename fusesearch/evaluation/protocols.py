@@ -119,6 +119,8 @@ def _accuracy() -> tuple[Statistic, ...]:
 
 
 _F1 = ("file_f1", "function_f1")
+ANSWERS = ("answer_score", "from_memory", "evidence_seen")
+"""The share that is right, and how often the answer was remembered or its evidence seen."""
 
 PROTOCOLS = {
     protocol.name: protocol
@@ -142,9 +144,7 @@ PROTOCOLS = {
         ),
         Protocol(
             "exact", "questions with exact answers: share that is right, mean over questions",
-            lambda truth: True,
-            tuple(map(statistics.mean, ("answer_score", "from_memory", "evidence_seen"))), ("answer_score", "answer_score"),
-            questions=True,
+            lambda truth: True, tuple(map(statistics.mean, ANSWERS)), ("answer_score", "answer_score"), questions=True,
         ),
     )
 }  # fmt: skip

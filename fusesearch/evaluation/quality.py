@@ -125,9 +125,13 @@ def summarize_level(pairs: Sequence[Pair]) -> dict[str, Any]:
     ``instances`` is how many have a truth at this level; where none has, all values are ``None``.
     """
     defined = [pair for pair in pairs if pair[1]]
-    summary: dict[str, Any] = {"instances": len(defined)}
-    for average, values in _averages(pairs, defined).items():
-        summary[average] = dict(zip(Quality._fields, values, strict=True))
+    each = [quality(count(*pair)) for pair in defined]
+    micro = quality(pool(count(*pair) for pair in pairs)) if defined else (None, None, None)
+    summary: dict[str, Any] = {
+        "instances": len(defined),
+        "micro": dict(zip(Quality._fields, micro, strict=True)),
+        "macro": {name: mean([getattr(row, name) for row in each]) for name in Quality._fields},
+    }
     return summary | {name: mean([of(*pair) for pair in defined]) for name, of in RANKED.items()}
 
 
@@ -145,16 +149,6 @@ def summarize(files: Sequence[Pair], functions: Sequence[Pair]) -> dict[str, Any
     ]
     micro = None if pooled is None else combined_f1(pooled, summary["function"]["micro"]["f1"])
     return summary | {"f1": {"micro": micro, "macro": mean(each)}}
-
-
-def _averages(pairs: Sequence[Pair], defined: Sequence[Pair]) -> dict[str, tuple[float | None, ...]]:
-    if not defined:
-        return {"micro": (None, None, None), "macro": (None, None, None)}
-    each = [quality(count(*pair)) for pair in defined]
-    return {
-        "micro": quality(pool(count(*pair) for pair in pairs)),
-        "macro": tuple(mean([row[index] for row in each]) for index in range(3)),
-    }
 
 
 def _ranked(predicted: Sequence[str]) -> list[str]:

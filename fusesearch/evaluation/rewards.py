@@ -51,10 +51,10 @@ class AnswerReward:
 
     ``executed`` adds RepoSearch-R1's process reward (equation 4), 0.1 / D for each call that ran and -0.1 / D for each that
     failed, D being the turns with the answer: a clean search gets 0.1 (D - 1) / D, so longer ones get more. ``informative`` adds
-    0.1 e, what its text means by effective calls. ``joint`` is FuseSearch's form, 0.8 s + 0.2 s e.
+    0.1 e, what its text means by effective calls. FuseSearch's form, 0.8 s + 0.2 s e, is the reward ``fusesearch``.
     """
 
-    process: Literal["none", "executed", "informative", "joint"] = "none"
+    process: Literal["none", "executed", "informative"] = "none"
 
     def __call__(self, score: Score, scope: Scope = "turn") -> float:
         """The reward. Raises :class:`DataError` for a score without one."""
@@ -66,8 +66,6 @@ class AnswerReward:
                 return right + 0.1 * ((score.calls or 0) - 2 * (score.failed_calls or 0)) / max(score.turns, 1)
             case "informative":
                 return right + 0.1 * efficiency_of(score, scope)
-            case "joint":
-                return right * (0.8 + 0.2 * efficiency_of(score, scope))
         return right
 
 
@@ -78,7 +76,6 @@ FORMULAS: dict[str, Reward] = {
     "answer": AnswerReward(),
     "answer+executed": AnswerReward("executed"),
     "answer+informative": AnswerReward("informative"),
-    "answer*e": AnswerReward("joint"),
 }
 NAMES = ("fusesearch", *FORMULAS, "ndcg@k")
 

@@ -63,12 +63,7 @@ class Statistic:
 
 def mean(field: str) -> Statistic:
     """Mean of one field of :class:`Score` over scores."""
-
-    def components(score: Score) -> tuple[float, ...] | None:
-        value = getattr(score, field)
-        return None if value is None else (float(value), 1.0)
-
-    return Statistic(field, components, quotient)
+    return ratio(field, lambda score: None if (value := getattr(score, field)) is None else (float(value), 1.0))
 
 
 def pooled(level: str, figure: str) -> Statistic:

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from fusesearch.agents.loop import Episode, run_episode, run_episodes
+from fusesearch.agents.loop import Episode, in_order, run_episode
 from fusesearch.agents.models.base import Model, Sampling, TokenModel
 from fusesearch.code.kinds import is_code
 from fusesearch.core.config import Agent, Tools
@@ -121,18 +121,14 @@ class SearchTasks:
         """One episode for each instance id, in this order, all at once; closes ``policy``. Number n has the seed ``seed + n``."""
         sampling = Sampling(temperature=temperature, max_new_tokens=self.agent.max_new_tokens)
 
-        async def one(number: int) -> tuple[int, Rollout]:
-            own = sampling.seeded(None if seed is None else seed + number)
-            return number, await self.rollout(ids[number], policy, own)
-
         async def run() -> list[Rollout]:
-            jobs = [partial(one, number) for number in range(len(ids))]
+            seeds = [None if seed is None else seed + number for number in range(len(ids))]
+            jobs = [partial(self.rollout, name, policy, sampling.seeded(own)) for name, own in zip(ids, seeds, strict=True)]
             try:
                 # in lockstep, so that the batches of a local model do not depend on how long tools take
-                rows = [row async for row in run_episodes(jobs, concurrency=len(jobs))]
+                return await in_order(jobs, len(jobs))
             finally:
                 await policy.close()
-            return [rollout for _, rollout in sorted(rows, key=lambda row: row[0])]
 
         return asyncio.run(run())
 

@@ -262,22 +262,12 @@ class Run:
     """While a validation runs within it, the model has the weights that a run that ended there would leave."""
 
     @property
-    def params(self) -> Params:
-        """All params."""
-        return self.episodes.params
-
-    @property
-    def section(self) -> Grpo:
-        """Those of GRPO."""
-        return self.episodes.section
-
-    @property
     def trimmed(self) -> bool:
         """Whether :mod:`~fusesearch.training.trl_trimmed` trains it, and not :mod:`~fusesearch.training.passes`."""
         import torch
 
         one_cpu = world_size() == 1 and not torch.cuda.is_available()
-        return one_cpu and self.section.rollouts == "transformers" and not self.section.tokens_per_pass
+        return one_cpu and self.episodes.section.rollouts == "transformers" and not self.episodes.section.tokens_per_pass
 
 
 def _trainer(run: Run) -> Any:
@@ -286,10 +276,11 @@ def _trainer(run: Run) -> Any:
     from fusesearch.training.passes import PackedGRPOTrainer
     from fusesearch.training.trl_trimmed import TrimmedGRPOTrainer
 
-    section, callbacks = run.section, _callbacks(run)
+    section, callbacks = run.episodes.section, _callbacks(run)
     arguments = _arguments(run)
     if section.rollouts == "vllm" and arguments.device.type == "cuda" and arguments.bf16:
-        use_flash_attention(run.model)
+        with suppress(ImportError, ValueError):  # without the kernels, rollouts of a pass are padded
+            run.model.set_attn_implementation("flash_attention_2")
     sync_once = not is_sharded() or section.lora.rank > 0  # whole gradients of all weights take 4 bytes a parameter on each GPU
     packed = partial(
         PackedGRPOTrainer, tokens_per_pass=section.tokens_per_pass, rows_per_pass=section.micro_batch, sync_once=sync_once
@@ -302,7 +293,7 @@ def _trainer(run: Run) -> Any:
         train_dataset=Dataset.from_list(run.episodes.search_tasks.prompts()),
         processing_class=run.tokenizer,
         callbacks=callbacks,
-        peft_config=adapters(section.lora, run.params.seed),
+        peft_config=adapters(section.lora, run.episodes.params.seed),
     )
 
     def publish() -> None:
@@ -320,7 +311,7 @@ def _arguments(run: Run) -> Any:
     import torch
     from trl import GRPOConfig
 
-    params, section = run.params, run.section
+    params, section = run.episodes.params, run.episodes.section
     each = section.prompts_per_step * section.group // world_size()
     micro = min(section.micro_batch, each) if run.trimmed else each
     return settle(GRPOConfig(
@@ -351,7 +342,7 @@ def _arguments(run: Run) -> Any:
 
 def _callbacks(run: Run) -> list[Any]:
     """The log, and the average of the last steps, if the section asks for it."""
-    section = run.section
+    section = run.episodes.section
 
     def figures(_: dict[str, float]) -> dict[str, float]:
         known = run.validator.figures if run.validator else {}
@@ -364,9 +355,3 @@ def _callbacks(run: Run) -> list[Any]:
         callbacks.append(average := average_callback(run.model, section.steps - last, run.log.parent / "trainer"))
         run.applied = average.applied
     return callbacks
-
-
-def use_flash_attention(model: Any) -> None:
-    """Let rollouts of a pass follow one another in a row, without a mask, if the kernels are here; else they are padded."""
-    with suppress(ImportError, ValueError):
-        model.set_attn_implementation("flash_attention_2")

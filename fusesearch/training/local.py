@@ -8,6 +8,8 @@ import multiprocessing
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import lru_cache
 from statistics import fmean
 from typing import Any
@@ -23,7 +25,7 @@ LEAST = 16
 """Rollouts of a process; below twice as many, none is started: that takes as long as some hundred rollouts of nano."""
 
 
-class Local:
+class Local(ExitStack):
     """Makes the rollouts of a step by the weights of that step. A context manager.
 
     Processes get the weights with each step. Adapters, ranks, and a judge, whose verdicts go into one file, stay in
@@ -31,6 +33,7 @@ class Local:
     """
 
     def __init__(self, tokenizer: Any) -> None:
+        super().__init__()
         self._tokenizer = tokenizer
         self._pool: ProcessPoolExecutor | None = None
 
@@ -49,26 +52,22 @@ class Local:
         finally:
             model.train(training)
 
-    def __enter__(self) -> Local:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._pool:
-            self._pool.shutdown(cancel_futures=True)
-
     def _by_processes(self, episodes: Episodes, ids: list[str], step: int, model: Any, processes: int) -> Batch:
         """The rollouts of each process are those of every ``processes``-th prompt."""
         import torch
 
-        self._pool = self._pool or ProcessPoolExecutor(cores(), multiprocessing.get_context("spawn"), initializer=end_with_parent)
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(cores(), multiprocessing.get_context("spawn"), initializer=end_with_parent)
+            self.callback(self._pool.shutdown, cancel_futures=True)
         weights = io.BytesIO()
         torch.save(model.state_dict(), weights)
         prompts = list(dict.fromkeys(ids))
+        sent = replace(episodes, tasks={name: episodes.tasks[name] for name in prompts})
         parts = [[i for i, name in enumerate(ids) if name in prompts[part::processes]] for part in range(processes)]
         asked = [
             self._pool.submit(
                 _made,
-                episodes.of(ids),
+                sent,
                 ids,
                 step,
                 positions,

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
-from fusesearch.agents.loop import run_episode, run_episodes
+from fusesearch.agents.loop import in_order, run_episode
 from fusesearch.agents.models.base import Model, Sampling
 from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.agents.recording import new_trajectory
@@ -73,29 +73,22 @@ class Episodes:
         reward = make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma)
         return SearchTasks(self.tasks, self.snapshot, self.params.agent, self.params.tools, reward)
 
-    def of(self, ids: list[str]) -> Episodes:
-        """The same for these instances only, to send to another process."""
-        return replace(self, tasks={name: self.tasks[name] for name in ids})
-
     def make(self, ids: list[str], step: int, policy: Model, positions: Sequence[int] | None = None) -> Batch:
         """One rollout of ``policy`` for each instance id, in this order; closes ``policy``.
 
         ``positions``: run only the rollouts at these indices; they equal those rows of a full run.
         """
-        trajectories, scores, figures = asyncio.run(
-            self._run(ids, step, policy, range(len(ids)) if positions is None else positions)
-        )
-        made = [Rollout.of(trajectory, score, self.eos) for trajectory, score in zip(trajectories, scores, strict=True)]
-        return Batch(columns_of(made), scores, figures)
 
-    async def _run(
-        self, ids: list[str], step: int, policy: Model, positions: Sequence[int]
-    ) -> tuple[list[Trajectory], list[Score], dict[str, float]]:
-        async with self._judge() as judge:
-            trajectories, figures = await self._episodes(ids, step, policy, judge, positions)
-            scores = await asyncio.gather(*(self.search_tasks.score(trajectory, judge) for trajectory in trajectories))
-        await policy.close()
-        return trajectories, scores, figures
+        async def run() -> Batch:
+            async with self._judge() as judge:
+                asked = range(len(ids)) if positions is None else positions
+                trajectories, figures = await self._episodes(ids, step, policy, judge, asked)
+                scores = await asyncio.gather(*(self.search_tasks.score(trajectory, judge) for trajectory in trajectories))
+            await policy.close()
+            made = [Rollout.of(trajectory, score, self.eos) for trajectory, score in zip(trajectories, scores, strict=True)]
+            return Batch(columns_of(made), scores, figures)
+
+        return asyncio.run(run())
 
     @asynccontextmanager
     async def _judge(self) -> AsyncIterator[Judge | None]:
@@ -121,14 +114,13 @@ class Episodes:
         if self.section.search.kind != "independent":
             return await self._trees(own, policy, sampling.model_copy(update={"seed": first}), step, judge)
 
-        async def rollout(number: int, instance_id: str) -> tuple[int, Trajectory]:
+        async def rollout(number: int, instance_id: str) -> Trajectory:
             seeded = sampling.model_copy(update={"seed": first + number})
             actor = self._renamed(policy, f"{self.params.seed}-{step}-{instance_id}")
-            return number, await run_episode(self.search_tasks.episode(instance_id, actor, seeded))
+            return await run_episode(self.search_tasks.episode(instance_id, actor, seeded))
 
         jobs = [partial(rollout, position, name) for position, name in zip(positions, own, strict=True)]
-        done = dict([pair async for pair in run_episodes(jobs, concurrency=len(jobs))])
-        return [done[position] for position in positions], {}
+        return await in_order(jobs, len(jobs)), {}
 
     async def _trees(
         self,
@@ -163,7 +155,7 @@ class Episodes:
             return instance_id, tree, [*found, *[padding] * (size - len(found))]
 
         jobs = [partial(grown, instance_id) for instance_id in dict.fromkeys(ids)]
-        done = [row async for row in run_episodes(jobs, concurrency=len(jobs))]
+        done = await in_order(jobs, len(jobs))
         trees = {name: tree for name, tree, _ in done if tree}
         for name, tree in trees.items():
             if self.out is not None:

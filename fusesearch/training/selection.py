@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fusesearch.agents.conversation import as_text, reads_back
@@ -29,10 +29,6 @@ class Judged:
     trajectory: Trajectory
     score: Score
     reason: str | None
-
-    def with_reason(self, reason: str) -> Judged:
-        """The same candidate, dropped."""
-        return Judged(self.trajectory, self.score, reason)
 
 
 def select(
@@ -109,7 +105,7 @@ def _distinct(judged: Sequence[Judged]) -> list[Judged]:
     result = []
     for row in judged:
         text = (row.trajectory.instance_id, *(turn.text for turn in row.trajectory.turns))
-        result.append(row.with_reason("duplicate") if row.reason is None and text in seen else row)
+        result.append(replace(row, reason="duplicate") if row.reason is None and text in seen else row)
         if row.reason is None:
             seen.add(text)
     return result
@@ -124,7 +120,7 @@ def _best(judged: Sequence[Judged], most: int | None, scope: Scope) -> list[Judg
     for rows in found.values():
         rows.sort(key=lambda row: (-(quality_of(row.score) or 0.0), -efficiency_of(row.score, scope)))
     over = {id(row) for rows in found.values() for row in rows[most or len(rows) :]}
-    return [row.with_reason("over_limit") if id(row) in over else row for row in judged]
+    return [replace(row, reason="over_limit") if id(row) in over else row for row in judged]
 
 
 def _limit(judged: Sequence[Judged], most: int | None) -> list[Judged]:
@@ -140,7 +136,7 @@ def _limit(judged: Sequence[Judged], most: int | None) -> list[Judged]:
             rank[index] = (taken[instance], neighbours.setdefault(instance, len(neighbours)), index)
             taken[instance] += 1
     chosen = set(sorted(rank, key=rank.__getitem__)[:most])
-    return [row.with_reason("over_limit") if row.reason is None and i not in chosen else row for i, row in enumerate(judged)]
+    return [replace(row, reason="over_limit") if row.reason is None and i not in chosen else row for i, row in enumerate(judged)]
 
 
 def _rounded(value: float | None) -> float | None:

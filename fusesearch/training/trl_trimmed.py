@@ -54,8 +54,9 @@ class TrimmedSFTTrainer(SFTTrainer):
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
         """The summed loss of the micro-batch's tokens over the tokens of the whole batch."""
-        loss_of = super().compute_loss
-        if return_outputs or num_items_in_batch is None or not _is_one_cpu(self):
+        loss_of, among = super().compute_loss, self.accelerator
+        one_cpu = among.device.type == "cpu" and among.num_processes == 1
+        if return_outputs or num_items_in_batch is None or not one_cpu:
             return loss_of(model, inputs, return_outputs, num_items_in_batch)
         rows = [
             {name: value[row : row + 1, mask.bool()] for name, value in inputs.items()}
@@ -165,10 +166,6 @@ def _runs(rows: torch.Tensor) -> list[tuple[int, int]]:
     """First and last (exclusive) of each run of equal rows."""
     changes = [i for i in range(1, len(rows)) if not torch.equal(rows[i], rows[i - 1])]
     return list(zip([0, *changes], [*changes, len(rows)], strict=True))
-
-
-def _is_one_cpu(trainer: Any) -> bool:
-    return trainer.accelerator.device.type == "cpu" and trainer.accelerator.num_processes == 1
 
 
 def _is_column(value: Any, size: int) -> bool:

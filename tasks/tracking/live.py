@@ -15,7 +15,7 @@ from tasks.tracking.projection import LIVE, Projection, row_points
 from tasks.tracking.store import locked_client, tracking_uri, translated_errors
 
 if TYPE_CHECKING:
-    from mlflow import MlflowClient
+    from mlflow.entities import Run
 
 PATIENCE = 2.0
 """Seconds that the end of a stage waits for unsent rows."""
@@ -57,44 +57,33 @@ class Live:
         uri = tracking_uri()
         try:
             with locked_client(uri) as client:
-                run_id, parent, model = self._open(client)
+                projection = Projection(client)
+                run, parent = self._open(projection)
+                model = projection.model(run, self.record)
             with translated_errors(uri):
-                status = self._send(client, run_id, model)
-                for ended in filter(None, (run_id, parent) if status else ()):
+                status = self._send(projection, run, model)
+                for ended in filter(None, (run.info.run_id, parent) if status else ()):
                     client.set_terminated(ended, status=status)
         except TrackingUnavailable as error:
             logger.debug("no live run: %s", error)
 
-    def _open(self, client: MlflowClient) -> tuple[str, str, str]:
-        """Open the run that a killed process of this stage left, or a new run. Returns its id, its parent's and its model's."""
-        projection = Projection(client)
-        found = projection.find_live(self.record)
+    def _open(self, projection: Projection) -> tuple[Run, str]:
+        """Open the run that a killed process of this stage left, or a new run. Returns it and its parent's id."""
+        client, found = projection.client, projection.find_live(self.record)
         run = found or projection.create(self.record, {LIVE: self.record.live_key})
         parent = run.data.tags.get("mlflow.parentRunId", "")
         for opened in filter(None, (run.info.run_id, parent)):
             client.update_run(opened, status="RUNNING")
         if found:
             client.set_tag(run.info.run_id, "resumed", "true")
-        return str(run.info.run_id), parent, projection.model(run, self.record)
+        return run, parent
 
-    def _send(self, client: MlflowClient, run_id: str, model: str) -> str:
+    def _send(self, projection: Projection, run: Run, model: str) -> str:
         """Send rows as they come. Returns the status of the ended run, "" if it succeeded."""
-        from mlflow.entities import Metric
-
-        earlier = client.get_run(run_id).data.metrics.keys()
-        known: dict[str, set[int]] = {}
         while not self._over:
             row = self._rows.get()
             if isinstance(row, str):
                 return row
-            step, at = int(row["step"]), int(row.pop("") * 1000)
-            points = dict(row_points(row))
-            for name in points.keys() & earlier - known.keys():
-                known[name] = {point.step for point in client.get_metric_history(run_id, name)}
-            metrics = [
-                Metric(name, value, at, step, model_id=model or None)
-                for name, value in points.items()
-                if step not in known.get(name, ())
-            ]
-            client.log_batch(run_id, metrics=metrics)
+            step, at = int(row["step"]), row.pop("")
+            projection.points(run, [(name, step, value, at) for name, value in row_points(row)], model)
         return ""

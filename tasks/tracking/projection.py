@@ -105,7 +105,9 @@ class Projection:
             if path.name == "curve.csv":
                 prefix = f"{path.parent.name.partition('-')[0]}/" if record.kind == "arm" else ""
                 for file in filter(Path.is_file, (path, times_of(path))):
-                    self._points(run, curve_points(file, prefix), record, model)
+                    rows = curve_points(file, prefix)
+                    last = max((step for _, step, _ in rows), default=1) or 1
+                    self.points(run, [(*row, record.started + record.seconds * row[1] / last) for row in rows], model)
             elif path.name == SCORES:
                 self._evaluated(run, record, path)
         if record.current is not None:
@@ -200,17 +202,16 @@ class Projection:
         rows = [Metric(key, value, int(at * 1000), 0, **measured) for key, value in values.items() if known.get(key) != value]
         self.client.log_batch(run.info.run_id, metrics=rows)
 
-    def _points(self, run: Run, rows: Sequence[tuple[str, int, float]], record: RunRecord, model: str) -> None:
-        """Log the points (name, step, value) that the run lacks, with times spread evenly over the run."""
+    def points(self, run: Run, rows: Sequence[tuple[str, int, float, float]], model: str) -> None:
+        """Log the points (name, step, value, time in seconds) that ``run`` lacked when it was opened."""
         from mlflow.entities import Metric
 
         run_id = run.info.run_id
-        names = {name for name, _, _ in rows} & set(run.data.metrics)
+        names = {row[0] for row in rows} & set(run.data.metrics)
         known = {(name, point.step) for name in names for point in self.client.get_metric_history(run_id, name)}
-        last = max((step for _, step, _ in rows), default=1) or 1
         missing = [
-            Metric(name, value, int((record.started + record.seconds * step / last) * 1000), step, model_id=model or None)
-            for name, step, value in rows
+            Metric(name, value, int(at * 1000), step, model_id=model or None)
+            for name, step, value, at in rows
             if (name, step) not in known
         ]
         for start in range(0, len(missing), 500):

@@ -24,7 +24,7 @@ FILES = {
 QUESTION = "`yard.hoist` uses one constant that is defined at the top of a module. What is its value?"
 TRUTH = Truth(
     files=["yard/limits.py"],
-    expected=Expected(family="constant", kind="value", values=["4211"], evidence=["yard/limits.py:3"], hops=2),
+    expected=Expected(family="constant", kind="value", values=["4211"], evidence=["yard/limits.py:3"]),
 )
 INSTANCE = Instance(instance_id="i", repo="o/yard", base_commit="c", problem_statement=QUESTION)
 

@@ -12,18 +12,7 @@ from typer.testing import CliRunner
 from flows.__main__ import app
 from fusesearch.core.config import Params
 from fusesearch.core.errors import DataError, TrackingUnavailable
-from fusesearch.core.schema import (
-    Answer,
-    Instance,
-    Location,
-    Observation,
-    Score,
-    ToolCall,
-    Trajectory,
-    Truth,
-    Turn,
-    Usage,
-)  # fmt: skip
+from fusesearch.core.schema import Answer, Instance, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn, Usage
 from fusesearch.core.storage import write_instances, write_jsonl, write_text
 from fusesearch.evaluation.metrics import COUNTS, METRICS, aggregate
 from fusesearch.reporting.experiment.results import read_results
@@ -134,12 +123,17 @@ def test_stages_of_a_reproduction_share_one_parent(tracked):
     assert len(runs(kind="reproduction")) == 3
 
 
-def test_a_run_says_what_it_was_made_from(tracked):
+@pytest.mark.parametrize(
+    ("node", "experiment", "kind"), [("", EXPERIMENT, "stage"), ("sft-1a2b3c4d", "fusesearch/nodes", "node")]
+)
+def test_a_run_says_what_it_was_made_from(tracked, node, experiment, kind):
     split = tracked / "data/splits/validation.parquet"
     write_instances(split, [held_out(str(number)) for number in range(3)])
-    done = run_stage("sft", params=Params(seed=7), inputs=[split, tracked / "rows.jsonl"])
-    (made,) = runs(stage="sft")
+    done = run_stage("sft", params=Params(seed=7), inputs=[split, tracked / "rows.jsonl"], node=node)
+    (made,) = runs(experiment, stage="sft")
     tags = made.data.tags
+    assert (tags["kind"], tags.get("node", "")) == ("node" if node else "stage", node)
+    assert ("mlflow.parentRunId" in tags) is not bool(node)
     assert (tags["git.revision"], tags["git.dirty"], tags["profile"], tags["seed"]) == (done.git_revision, "true", "nano", "7")
     assert tags["dvc.revision"] == digests([Path("dvc.lock")])["dvc.lock"]
     found = {Path(row.dataset.name).name: row for row in made.inputs.dataset_inputs}
@@ -184,14 +178,6 @@ def test_curves_tables_and_checkpoints_come_from_the_artifacts(tracked):
     run_stage("grpo", values={"a": 1}, outputs=[checkpoint])
     assert str(client.get_model_version_by_alias("fusesearch-nano", "grpo").version) == "1"  # it is that checkpoint again
     assert len(client.search_model_versions("name = 'fusesearch-nano'")) == 2
-
-
-def test_a_node_of_an_experiment_has_a_run_of_its_own(tracked):
-    run_stage("sft", params=Params(seed=3), values={"sft.epochs": 2}, node="sft-1a2b3c4d")
-    (made,) = stages("fusesearch/nodes")
-    tags = made.data.tags
-    assert (tags["node"], tags["stage"], tags["seed"], tags["kind"]) == ("sft-1a2b3c4d", "sft", "3", "node")
-    assert "mlflow.parentRunId" not in tags
 
 
 def score(number, f1, arm):
@@ -309,40 +295,31 @@ def test_an_empty_store_is_filled_from_records_and_artifacts(tracked, empty_stor
     assert CliRunner().invoke(app, ["track"]).stdout.startswith("0 of 3 runs recorded")
 
 
-def test_live_points_and_the_curve_make_one_curve(tracked):
-    began = begin("grpo")
-    with Live(began) as live:
-        live.log({"step": 1, "reward": 0.25, "note": "x"})
-        wait_for(lambda: stages() and history(stages()[0], "reward"))
-        assert {run.info.status for run in runs()} == {"RUNNING"}
-    path = curve(Path("artifacts/grpo/curve.csv"), (1, 0.25), (2, 0.5))
-    finish(began, [path], {"examples": 3})
+@pytest.mark.parametrize("killed", [False, True])
+def test_live_points_and_the_curve_make_one_run_also_after_a_kill(tracked, killed):
+    rows = [{"step": 0, "validation/f1": 0.5}, {"step": 1, "reward": 0.25, "note": "x"}]
+
+    def live_run(rows, error=None):
+        began = begin("grpo", inputs=[Path("rows.jsonl")])
+        with suppress(DataError), Live(began) as live:
+            for row in rows:
+                live.log(row)
+            wait_for(lambda: stages() and len(history(stages()[0], "reward")) == len(rows) - 1)
+            assert {run.info.status for run in runs()} == {"RUNNING"}
+            if error:
+                raise error
+        return began
+
+    if killed:
+        live_run(rows, DataError("the machine went away"))
+        wait_for(lambda: {run.info.status for run in runs()} == {"FAILED"})
+        make_client(tracking_uri()).update_run(stages()[0].info.run_id, status="RUNNING")  # as a killed process leaves it
+    began = live_run([*rows, {"step": 2, "reward": 0.5}] if killed else rows)
+    finish(began, [curve(Path("artifacts/grpo/curve.csv"), (1, 0.25), (2, 0.5))], {"examples": 3})
     (made,) = stages()
-    assert (made.info.status, history(made, "reward")) == ("FINISHED", [(1, 0.25), (2, 0.5)])
+    assert (made.info.status, made.data.tags.get("resumed")) == ("FINISHED", "true" if killed else None)
+    assert (history(made, "reward"), history(made, "validation/f1")) == ([(1, 0.25), (2, 0.5)], [(0, 0.5)])
     assert made.data.metrics["examples"] == 3.0
-
-
-def test_a_run_killed_half_way_is_completed_and_not_doubled(tracked):
-    began = begin("grpo", inputs=[Path("rows.jsonl")])
-    with suppress(DataError), Live(began) as live:
-        live.log({"step": 0, "validation/f1": 0.5})
-        live.log({"step": 1, "reward": 1.0})
-        wait_for(lambda: stages() and history(stages()[0], "reward"))
-        raise DataError("the machine went away")
-    wait_for(lambda: {run.info.status for run in runs()} == {"FAILED"})
-    client = make_client(tracking_uri())
-    client.update_run(stages()[0].info.run_id, status="RUNNING")  # as a process leaves it that was killed
-    again = begin("grpo", inputs=[Path("rows.jsonl")])
-    with Live(again) as live:
-        live.log({"step": 0, "validation/f1": 0.5})
-        live.log({"step": 1, "reward": 1.0})
-        live.log({"step": 2, "reward": 2.0})
-        wait_for(lambda: len(history(stages()[0], "reward")) == 2)
-    finish(again)
-    (made,) = stages()
-    assert (made.info.status, made.data.tags["resumed"]) == ("FINISHED", "true")
-    assert history(made, "reward") == [(1, 1.0), (2, 2.0)]
-    assert history(made, "validation/f1") == [(0, 0.5)]
 
 
 def test_a_deleted_run_stays_deleted(tracked):

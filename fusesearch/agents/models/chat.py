@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fusesearch.agents.models.base import Message
+from fusesearch.agents.models.base import Completion, Message
 from fusesearch.core.errors import ArtifactError, DataError
+from fusesearch.core.schema import Tokens, Usage
 
 PLACEHOLDER = "x"
 
@@ -55,6 +56,17 @@ def prompt_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict
         ids = [*ids, tokenizer.eos_token_id]
     shown = [*_held(messages[: last + 1]), *messages[last + 1 :]]
     return ids + encode(tokenizer, _since(tokenizer, shown, last, tools))
+
+
+def sampled(tokenizer: Any, tokens: Tokens, ended: bool, seconds: float = 0.0) -> Completion:
+    """The message that a model sampled as ``tokens``, whose last id ends it if it has ``ended``; else it was cut."""
+    ids = tokens.completion_ids
+    return Completion(
+        text=tokenizer.decode(ids[: -1 if ended else None], skip_special_tokens=False),
+        usage=Usage(prompt_tokens=len(tokens.prompt_ids), completion_tokens=len(ids), seconds=seconds),
+        tokens=tokens,
+        finish_reason="stop" if ended else "length",
+    )
 
 
 def training_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> tuple[list[int], list[int]]:

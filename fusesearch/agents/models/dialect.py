@@ -70,11 +70,6 @@ class Refusal(Exception):
         """Whether the request is at fault, and not the server."""
         return self.status in _REFUSED
 
-    @property
-    def wants_text(self) -> bool:
-        """Whether the message is about a null, as content may be: some servers fail on it."""
-        return self.status in {*_REFUSED, 500} and _NO_NULL.search(self.whole.lower()) is not None
-
     def names(self, word: str) -> bool:
         """Whether the message or the param is about ``word``."""
         return self.param == word or re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.message.lower()) is not None
@@ -144,8 +139,9 @@ class Dialect:
         """Note what ``refusal`` says about the request ``sent``; a refusal that says nothing changes nothing."""
         if refusal.overflow:
             return
-        if any(row["content"] is None for row in sent["messages"]) and refusal.wants_text:
-            self.nulls = False
+        null_sent = any(row["content"] is None for row in sent["messages"])
+        if null_sent and refusal.status in {*_REFUSED, 500} and _NO_NULL.search(refusal.whole.lower()):
+            self.nulls = False  # some servers fail on a null, as content may be
             return
         if not refusal.invalid:
             return

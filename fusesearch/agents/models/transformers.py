@@ -156,21 +156,11 @@ class TransformersModel:
         with torch.inference_mode():
             sampled, logprobs = self._sample(batch)
         seconds = time.perf_counter() - started
-        return [
-            self._completion(request.prompt, ids, values, seconds)
+        made = [
+            Tokens(prompt_ids=request.prompt, completion_ids=ids, logprobs=values)
             for request, ids, values in zip(batch, sampled, logprobs, strict=True)
         ]
-
-    def _completion(self, prompt: list[int], ids: list[int], logprobs: list[float], seconds: float) -> Completion:
-        ended = bool(ids) and ids[-1] in self._ends
-        text = self.tokenizer.decode(ids[:-1] if ended else ids, skip_special_tokens=False)
-        return Completion(
-            text=text,
-            calls=None,
-            usage=Usage(prompt_tokens=len(prompt), completion_tokens=len(ids), seconds=seconds),
-            tokens=Tokens(prompt_ids=prompt, completion_ids=ids, logprobs=logprobs),
-            finish_reason="stop" if ended else "length",
-        )
+        return [chat.sampled(self.tokenizer, row, not self._ends.isdisjoint(row.completion_ids[-1:]), seconds) for row in made]
 
     def _sample(self, batch: list[_Request]) -> tuple[list[list[int]], list[list[float]]]:
         """Token ids and log-probabilities (natural log, under the sampling temperature) for each request.

@@ -125,13 +125,7 @@ class VllmModel:
             },
         )
         seconds = time.perf_counter() - started
-        tokens, ended = _tokens(response, prompt)
-        return Completion(
-            text=self.tokenizer.decode(tokens.completion_ids[: -1 if ended else None], skip_special_tokens=False),
-            usage=Usage(prompt_tokens=len(prompt), completion_tokens=len(tokens.completion_ids), seconds=seconds),
-            tokens=tokens,
-            finish_reason="stop" if ended else "length",
-        )
+        return chat.sampled(self.tokenizer, *_tokens(response, prompt), seconds)
 
     def _client(self, server: str) -> AsyncOpenAI:
         if server not in self._clients:

@@ -57,16 +57,6 @@ def render_reminder(tools: Sequence[dict[str, Any]], issue: str) -> str:
     return _render("reminder", tools=", ".join(f"`{name}`" for name, _ in needs), call=call)
 
 
-def render_reflection(answered: bool) -> str:
-    """The request to replace the last turn, or the answer, by a better one (RepoSearch-R1 figure 4)."""
-    return _render("reflect_answer" if answered else "reflect")
-
-
-def render_judge(**parts: str) -> str:
-    """The request to compare an answer with a reference."""
-    return _render("judge", **parts)
-
-
 def render_hermes_tools(tools: list[dict[str, Any]]) -> str:
     """Tool schemas and the call format as text, for servers without support for ``tools``."""
     return _render("hermes_tools", schemas="\n".join(json.dumps(tool["function"]) for tool in tools))

@@ -53,13 +53,8 @@ class ServerModel:
         versions = {name: output.extra_fields.get(f"{name}_global_steps") for name in ("min", "max")}
         self.seen = {"min_global_steps": versions["min"], **self.seen, "max_global_steps": versions["max"]}
         sampled = list(output.token_ids)
-        ended = sampled[-1] == eos or len(sampled) < limit
-        return Completion(
-            text=self.tokenizer.decode(sampled[: -1 if ended else None], skip_special_tokens=False),
-            usage=Usage(prompt_tokens=len(ids), completion_tokens=len(sampled)),
-            tokens=Tokens(prompt_ids=ids, completion_ids=sampled, logprobs=list(output.log_probs)),
-            finish_reason="stop" if ended else "length",
-        )
+        tokens = Tokens(prompt_ids=ids, completion_ids=sampled, logprobs=list(output.log_probs))
+        return chat.sampled(self.tokenizer, tokens, ended=sampled[-1] == eos or len(sampled) < limit)
 
     async def close(self) -> None:
         """Nothing: the servers are veRL's."""

@@ -93,7 +93,7 @@ def configuration(params: Params, section: Grpo, places: Places, prompts: int) -
     configured(section.verl_config, params.compute.verl_options)
     if prompts < section.prompts_per_step:
         raise DataError(f"{prompts} prompts are fewer than grpo.prompts_per_step: lower it to {prompts} or less")
-    checked, rows = section.validation, places.home / "rows"
+    rows = places.home / "rows"
     variables = {
         "VERL_FILE_LOGGER_PATH": str(places.home / "metrics.jsonl"),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH")])),
@@ -111,17 +111,26 @@ def configuration(params: Params, section: Grpo, places: Places, prompts: int) -
         },
         "data": {
             "train_files": str(rows / "training.parquet"),
-            "val_files": str(rows / ("validation.parquet" if checked.every else "training.parquet")),
+            "val_files": str(rows / ("validation.parquet" if section.validation.every else "training.parquet")),
             "train_batch_size": section.prompts_per_step,
             "seed": params.seed,
         },
+        **_learning(params, section, places.checkpoint),
+        "trainer": _course(section, places, prompts),
+        "ray_kwargs": {"ray_init": {"runtime_env": {"env_vars": variables}}},
+    }  # fmt: skip
+
+
+def _learning(params: Params, section: Grpo, checkpoint: Path) -> dict[str, Any]:
+    """What is learned from: advantages, loss, optimizer and rollouts."""
+    return {
         "algorithm": {
             "norm_adv_by_std_in_grpo": section.scale_rewards != "none",
             "filter_groups": {"enable": section.scale_rewards == "f1_first", "metric": F1},
             "rollout_correction": {"rollout_is": "token", "rollout_is_threshold": IMPORTANCE_MAX},
         },
         "actor_rollout_ref": {
-            "model": {"path": str(places.checkpoint)},
+            "model": {"path": str(checkpoint)},
             "actor": {
                 "loss_agg_mode": AGGREGATION[section.loss_type],
                 "loss_scale_factor": params.agent.max_context_tokens,  # of dr_grpo, as TRL's max_completion_length
@@ -138,19 +147,22 @@ def configuration(params: Params, section: Grpo, places: Places, prompts: int) -
                 "agent": {"agent_loop_config_path": str((CONFIGS / "loop.yaml").absolute())},
             },
         },
-        "trainer": {
-            "logger": ["console", "file"],
-            "default_local_dir": str(places.saved),
-            "resume_mode": "auto",
-            "total_training_steps": section.steps,
-            "total_epochs": ceil(section.steps / (prompts // section.prompts_per_step)),
-            "save_freq": section.save_steps,
-            "max_actor_ckpt_to_keep": 1,
-            "test_freq": checked.every or -1,
-            "val_before_train": bool(checked.every) and not places.last_step,
-        },
-        "ray_kwargs": {"ray_init": {"runtime_env": {"env_vars": variables}}},
-    }  # fmt: skip
+    }
+
+
+def _course(section: Grpo, places: Places, prompts: int) -> dict[str, Any]:
+    """How far the training goes, what it saves and when it validates."""
+    return {
+        "logger": ["console", "file"],
+        "default_local_dir": str(places.saved),
+        "resume_mode": "auto",
+        "total_training_steps": section.steps,
+        "total_epochs": ceil(section.steps / (prompts // section.prompts_per_step)),
+        "save_freq": section.save_steps,
+        "max_actor_ckpt_to_keep": 1,
+        "test_freq": section.validation.every or -1,
+        "val_before_train": bool(section.validation.every) and not places.last_step,
+    }
 
 
 def train_verl(

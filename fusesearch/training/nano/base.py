@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -124,7 +124,8 @@ def train_base(
     trajectories = asyncio.run(aimless_episodes(params, instances, snapshot, recipe.episodes_per_instance))
     conversations = [messages_of(trajectory) for trajectory in trajectories]
     sources = list(_sources(instances, snapshot))
-    tokenizer = train_tokenizer([*_texts(conversations), *sources], VOCABULARY)
+    texts = dict.fromkeys(message.content for messages in conversations for message in messages)
+    tokenizer = train_tokenizer([*texts, *sources], VOCABULARY)
     sequences = _sequences(tokenizer, conversations, recipe.train.drills, Names.of(sources, tokenizer), params.seed)
     rows = [row for row in sequences if len(row["input_ids"]) <= recipe.train.max_length]
     model = new_model(tokenizer, **SHAPE, seed=params.seed)
@@ -151,13 +152,3 @@ def _sequences(
         ids = training_ids(tokenizer, content, [])[0]
         yield {"input_ids": ids, "labels": ids}
     yield from drill_rows(drills, pool, tokenizer, seed)
-
-
-def _texts(conversations: Iterable[list[Message]]) -> Iterable[str]:
-    """Training texts of the tokenizer: each message once, without role markers."""
-    seen: set[str] = set()
-    for messages in conversations:
-        for message in messages:
-            if message.content not in seen:
-                seen.add(message.content)
-                yield message.content

@@ -16,7 +16,9 @@ class MuonAdamW(torch.optim.Optimizer):
     """
 
     def __init__(self, model: torch.nn.Module, learning_rate: float) -> None:
-        matrices, others = _partition(model)
+        trained = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+        hidden = {name for name, row in trained.items() if row.ndim == 2 and "embed" not in name and "lm_head" not in name}
+        matrices, others = ([row for name, row in trained.items() if (name in hidden) is of] for of in (True, False))
         self._muon = torch.optim.Muon(matrices, lr=learning_rate, weight_decay=0.0, momentum=0.95)
         self._adamw = torch.optim.AdamW(others, lr=learning_rate * 0.5, weight_decay=0.0, betas=(0.9, 0.95))
         super().__init__([{"params": matrices}, {"params": others}], {"lr": learning_rate})
@@ -44,13 +46,3 @@ class MuonAdamW(torch.optim.Optimizer):
         self._muon.load_state_dict(state_dict["muon"])
         self._adamw.load_state_dict(state_dict["adamw"])
         self.param_groups = self._muon.param_groups + self._adamw.param_groups
-
-
-def _partition(model: torch.nn.Module) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
-    matrices: list[torch.nn.Parameter] = []
-    others: list[torch.nn.Parameter] = []
-    for name, parameter in model.named_parameters():
-        if parameter.requires_grad:
-            matrix = parameter.ndim == 2 and "embed" not in name and "lm_head" not in name
-            (matrices if matrix else others).append(parameter)
-    return matrices, others

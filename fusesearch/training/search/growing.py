@@ -16,7 +16,7 @@ from statistics import pstdev
 from fusesearch.agents.conversation import assistant_message, observation_messages
 from fusesearch.agents.loop import Episode, State, step
 from fusesearch.agents.models.base import Message
-from fusesearch.agents.prompts import render_reflection
+from fusesearch.agents.prompts import render
 from fusesearch.agents.recording import new_trajectory
 from fusesearch.core.config import RolloutSearch
 from fusesearch.core.errors import InfrastructureError, RepositoryError
@@ -164,9 +164,9 @@ class _Grower:
 
 
 def _reflection(first: State) -> list[Message]:
-    """What the second child sees besides: the first child's turn with its observations, and the request to do better."""
+    """What the second child sees besides: the first child's turn, its observations, and the request to do better (figure 4)."""
     turn = first.turns[-1]
-    asked = Message(role="user", content=render_reflection(answered=not turn.calls))
+    asked = Message(role="user", content=render("fusesearch.agents.prompts", "reflect" if turn.calls else "reflect_answer"))
     return [assistant_message(turn), *observation_messages(turn), asked]
 
 

@@ -44,8 +44,8 @@ def test_the_usual_forms_of_an_answer_are_read_and_no_heading_is_none():
     assert parse_values("## Answer\nThe cache is a dict.\nIt is cleared at exit.\n").text.endswith("at exit.")
 
 
-ENTITY, SET, PAIR = ["a/b.py::C.m"], ["a.py::f", "b.py::g"], ["ValueError", "a.py::f"]
-"""An entity is half file and half name, a set is scored by F1, a pair is an exception and a place in any order."""
+ENTITY, SET = ["a/b.py::C.m"], ["a.py::f", "b.py::g"]
+"""An entity is half file and half name, a set is scored by F1."""
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,6 @@ ENTITY, SET, PAIR = ["a/b.py::C.m"], ["a.py::f", "b.py::g"], ["ValueError", "a.p
         ("entity", ENTITY, ["/repo/b.py::C.m"], 0), ("entity", ENTITY, ["C.m"], 0),
         ("set", SET, ["/repo/b.py::g", "/repo/a.py::f"], 1), ("set", SET, ["/repo/b.py::g"], 2 / 3),
         ("set", SET, ["/repo/b.py::g", "c.py::h", "d.py::i"], 0.4), ("set", SET, [], 0),
-        ("pair", PAIR, ["/repo/a.py::f", "ValueError"], 1), ("pair", PAIR, ["builtins.ValueError", "/repo/a.py::g"], 0.5),
-        ("pair", PAIR, ["ValueError"], 0),
     ],
 )  # fmt: skip
 def test_each_kind_of_answer_has_its_share(kind, true, given_, share):

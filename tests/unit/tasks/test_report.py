@@ -36,7 +36,8 @@ def one_score(arm, index, rng):
 def _here():
     """Nothing is drawn, and git is not asked for the revision."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.report.revision", lambda root: "c0ffee")
+        known = {"git_revision": "c0ffee", "dirty": False, "dvc_revision": "none"}
+        patch.setattr("tasks.experiments.results.revision", lambda: known)
         patch.setattr("fusesearch.reporting.charts.svg", lambda chart, form="": "<svg></svg>")
         yield
 

@@ -102,7 +102,8 @@ def test_one_profile_gives_both_engines_the_same_loss(tmp_path, profile, loss, a
     others = {"grpo.search.kind": "independent", "grpo.judge.model": "", "compute.ranks": 1, "grpo.min_headroom": 0.0}
     params = override(load_profile(profile, ROOT), asked | others, "test")
     log, model = tmp_path / "log.jsonl", torch.nn.Linear(1, 1)
-    run = SimpleNamespace(params=params, section=params.grpo, trimmed=False, log=log, model=model)
+    given = SimpleNamespace(params=params, section=params.grpo)
+    run = SimpleNamespace(episodes=given, trimmed=False, log=log, model=model)
     ours, laid = _arguments(run), written(params)
     actor, rollout, algorithm = (*(laid["actor_rollout_ref"][name] for name in ("actor", "rollout")), laid["algorithm"])
     assert (ours.loss_type, actor["loss_agg_mode"]) == (loss, aggregated)
