@@ -10,6 +10,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from statistics import fmean
 from urllib.error import HTTPError
@@ -29,12 +30,10 @@ from fusesearch.training.budget import (
     gib,
     longest_pass,
     peak_of,
-    requests_at_once,
     serving_bytes,
     training_bytes,
     training_flop,
     training_hours,
-    whole_gib,
 )
 
 CLONES_GB = 100.0
@@ -136,7 +135,7 @@ def hardware(place: Place) -> Iterator[Check]:
         return
     share = 0.0  # of a GPU that a server takes, too
     if vllm:
-        yield _server(params, model, machine, options, length[0])
+        yield _server(params, model, machine, options)
     if vllm and machine.count < ranks + serve:
         sleeping = SERVER_CONTEXT / max(machine.memory, 1)
         share = sleeping if options.enable_sleep_mode else options.gpu_memory_utilization
@@ -237,7 +236,7 @@ def _length(place: Place) -> tuple[int, str]:
     return min(ROLLOUT_TOKENS, most // 2, full), "tokens, assumed"
 
 
-def _server(params: Params, model: Architecture, machine: Machine, options: argparse.Namespace, length: int) -> Check:
+def _server(params: Params, model: Architecture, machine: Machine, options: argparse.Namespace) -> Check:
     """Whether a server fits into its share of its GPUs with one request of the longest length it takes."""
     limit, given = params.agent.max_context_tokens, options.max_model_len or model.positions
     if given < limit:
@@ -245,10 +244,7 @@ def _server(params: Params, model: Architecture, machine: Machine, options: argp
         return Check("vllm memory", False, detail, f"agent.max_context_tokens: {given}")
     each = options.tensor_parallel_size
     room, needed = options.gpu_memory_utilization * machine.memory * each, serving_bytes(model, given, each)
-    fits = requests_at_once(model, room, length, each) * params.compute.serve
-    detail = (
-        f"{gib(needed):.1f} GiB for a request of {given:,} tokens, {gib(room):.1f} GiB are its share: {fits} rollouts at once"
-    )
+    detail = f"{gib(needed):.1f} GiB for a request of {given:,} tokens, {gib(room):.1f} GiB are its share"
     hint = f'compute.options: [--max-model-len, "{limit}"], or [--tensor-parallel-size, "{2 * each}"] over more GPUs'
     return Check("vllm memory", needed <= room, detail, hint)
 
@@ -272,7 +268,7 @@ def _step(place: Place, model: Architecture, stage: str, key: str, length: int, 
         hints.append(f"compute.ranks: {more} on as many such GPUs")
     if not lora and training_bytes(model, length, ranks, lora=16) <= room:
         hints.append(f"{stage}.lora: {{rank: 16}}")
-    hints.append(f"GPUs of {whole_gib(needed / (1 - share))} GiB")
+    hints.append(f"GPUs of {ceil(gib(needed / (1 - share)))} GiB")
     return Check(f"{stage} memory", needed <= room, detail, " or ".join(hints))
 
 

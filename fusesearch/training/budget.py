@@ -7,8 +7,6 @@ Passes compute in bfloat16 with all activations recomputed, and no logits are ke
 
 from __future__ import annotations
 
-from math import ceil
-
 from fusesearch.training.architectures import Architecture
 
 TRAINED = 16
@@ -64,19 +62,10 @@ def longest_pass(model: Architecture, memory: float, ranks: int = 1, reference: 
     return max(0, int(room / (ALLOCATOR * activation_bytes(model, 1))))
 
 
-def key_value_bytes(model: Architecture) -> int:
-    """Keys and values of one token, bfloat16."""
-    return 2 * 2 * model.layers * model.key_value_heads * model.head_size
-
-
 def serving_bytes(model: Architecture, tokens: int, gpus: int = 1) -> float:
     """A vLLM server over ``gpus`` GPUs, on all of them, that can hold one request of ``tokens``."""
-    return SERVED * model.parameters + key_value_bytes(model) * tokens + SERVER_CONTEXT * gpus
-
-
-def requests_at_once(model: Architecture, memory: float, tokens: int, gpus: int = 1) -> int:
-    """Requests of ``tokens`` whose keys and values fit into the ``memory`` bytes that a server may use of its GPUs."""
-    return max(0, int((memory - serving_bytes(model, 0, gpus)) / (key_value_bytes(model) * tokens)))
+    keys_and_values = SERVED * 2 * model.layers * model.key_value_heads * model.head_size
+    return SERVED * model.parameters + keys_and_values * tokens + SERVER_CONTEXT * gpus
 
 
 def training_flop(model: Architecture, tokens: int, rows: int, forwards: int = 0) -> float:
@@ -105,8 +94,3 @@ def training_hours(model: Architecture, flop: float, peak: float) -> tuple[float
 def gib(count: float) -> float:
     """Bytes in GiB."""
     return count / 2**30
-
-
-def whole_gib(count: float) -> int:
-    """Bytes in GiB, rounded up."""
-    return ceil(gib(count))
