@@ -188,16 +188,13 @@ def structure_list(outlines: Outlines, paths: Sequence[str], chars: int) -> str:
 
 def import_list(outlines: Outlines, paths: Sequence[str], chars: int) -> str:
     """Imports of each file from the project and from outside, and which of the other files import it."""
-    inside = {path: imported_files(outlines, path) for path in paths}
+    inside = {}
+    for path in paths:
+        outline = outlines.get(path)
+        found = (outlines.module_of(path, item) for item in (outline.imports if outline else ()))
+        inside[path] = list(dict.fromkeys(target for target in found if target and target != path))
     share = max(chars // max(len(paths), 1), 300)
     return "\n".join(cut(_imports(outlines, path, inside), share, "of this file") for path in paths)
-
-
-def imported_files(outlines: Outlines, path: str) -> list[str]:
-    """Files of the repository that a file imports, or imports from, in the order of its imports."""
-    outline = outlines.get(path)
-    found = (outlines.module_of(path, item) for item in (outline.imports if outline else ()))
-    return list(dict.fromkeys(target for target in found if target and target != path))
 
 
 def _structure(path: str, outline: Outline | None) -> str:

@@ -125,7 +125,11 @@ class _PageWriter:
         elif node is not None:
             self._whole(node)
         elif found := self._within(self._named(term), pattern):
-            self._several(found)
+            if len(found) > FEW:
+                self._ids(found)
+            else:
+                for one in found:
+                    self._preview(one)
         else:
             self._by_words(term, pattern)
             return False
@@ -142,13 +146,6 @@ class _PageWriter:
         *holders, last = term.replace("::", ".").split(".")
         nodes = self.index.named(last)
         return [node for node in nodes if _holds(node, holders)] or nodes
-
-    def _several(self, nodes: list[str]) -> None:
-        if len(nodes) > FEW:
-            self._ids(nodes)
-            return
-        for node in nodes:
-            self._preview(node)
 
     def _by_words(self, text: str, pattern: str) -> None:
         """The best matches by id and by code (BM25): classes and functions with code, files as ids."""
