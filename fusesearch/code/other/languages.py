@@ -29,6 +29,10 @@ from typing import Any
 from fusesearch.code.other import nodes
 
 NameOf = Callable[[Any], str | None]
+SLASHES = rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
+"""Comments of most languages."""
+_NESTED = rb"//[^\n]*|/\*(?:[^*/]|\*(?!/)|/(?!\*)|/\*.*?\*/)*+(?:\*/|\Z)"
+"""The same where one comment may stand in another."""
 _WORDS = frozenset({"if", "else", "for", "while", "do", "switch", "case", "return", "try", "catch", "throw"})
 
 
@@ -42,8 +46,8 @@ class Language:
     words that a broken source is read to call a function; unless they are ``reserved``, they are names where nothing is broken.
     ``indented``: indentation can end a block, and the tree has all up to the next word in it. ``instead`` is another row that
     may read what this one cannot. ``opened`` are calls of macros with definitions inside. Of the text, :mod:`.recovery` needs
-    what a file begins with (``start``), whether single ``quotes`` are around texts and comments come after ``hashes``, and where
-    the inside of a definition's ``block`` is, unless it is in braces.
+    what a file begins with (``start``), whether single ``quotes`` are around texts, and where the inside of a definition's
+    ``block`` is, unless it is in braces. ``comments`` are a pattern.
     """
 
     title: str
@@ -51,7 +55,6 @@ class Language:
     suffixes: tuple[str, ...]
     functions: Mapping[str, NameOf]
     containers: Mapping[str, NameOf]
-    comments: tuple[str, ...] = ("comment",)
     bindings: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     values: frozenset[str] = frozenset()
     leading: frozenset[str] = frozenset()
@@ -63,15 +66,12 @@ class Language:
     opened: str = ""
     start: bytes = b""
     quotes: bool = False
-    hashes: bool = False
+    comments: bytes = SLASHES
     block: re.Pattern[bytes] | None = None
 
 
 def _all(names: str, namer: NameOf) -> dict[str, NameOf]:
     return dict.fromkeys(names.split(), namer)
-
-
-_C_COMMENTS = ("line_comment", "block_comment")
 
 
 def _script(title: str, module: str, entry: str, *suffixes: str) -> Language:
@@ -112,7 +112,6 @@ LANGUAGES: dict[str, Language] = {
             " annotation_type_declaration",
             nodes.by_name,
         ),
-        _C_COMMENTS,
         reserved=True,
     ),
     "go": Language(
@@ -130,9 +129,9 @@ LANGUAGES: dict[str, Language] = {
         (".rs",),
         {"function_item": nodes.with_body},
         {"mod_item": nodes.by_name, "trait_item": nodes.by_name, "impl_item": nodes.rust_type},
-        _C_COMMENTS,
         opened="macro_invocation",
         leading=frozenset({"attribute_item"}),
+        comments=_NESTED,
     ),
     "c": Language(
         "C",
@@ -172,7 +171,7 @@ LANGUAGES: dict[str, Language] = {
         _all("method singleton_method", nodes.by_name),
         {**_all("class module", nodes.by_name), "assignment": nodes.ruby_class},
         quotes=True,
-        hashes=True,
+        comments=rb"(?<![\w$])#(?!\{)[^\n]*|(?m:^=begin\b.*?^=end\b)",
         block=re.compile(rb"\s*[^\n]*\n(?P<inside>.*)\n[ \t]*end\b", re.DOTALL),
         keywords=frozenset(["def", "end", "class", "module", "if", "unless", "while", "until", "case", "begin", "do"]),
     ),
@@ -183,7 +182,7 @@ LANGUAGES: dict[str, Language] = {
         {**_all("function_definition method_declaration", nodes.with_body), "property_declaration": nodes.php_hooks},
         _all("class_declaration interface_declaration trait_declaration enum_declaration", nodes.by_name),
         quotes=True,
-        hashes=True,
+        comments=SLASHES + rb"|(?<![\w$])#(?!\[)[^\n]*",
         start=b"<?php\n",
         entry="language_php",
     ),
@@ -197,8 +196,8 @@ LANGUAGES: dict[str, Language] = {
             "secondary_constructor": nodes.kotlin_constructor,
         },
         _all("class_declaration object_declaration companion_object enum_entry", nodes.kotlin_type),
-        _C_COMMENTS,
         leading=frozenset({"annotated_expression"}),  # what tree-sitter-kotlin 1.1 sometimes makes of an annotation above
+        comments=_NESTED,
     ),
     "swift": Language(
         "Swift",
@@ -209,8 +208,8 @@ LANGUAGES: dict[str, Language] = {
             "property_declaration": nodes.swift_property,
         },
         _all("class_declaration protocol_declaration", nodes.swift_type),
-        ("comment", "multiline_comment"),
         keywords=frozenset(),  # `func` stands before every name
+        comments=_NESTED,
     ),
     "scala": Language(
         "Scala",
@@ -223,8 +222,8 @@ LANGUAGES: dict[str, Language] = {
             "extension_definition": nodes.scala_extension,
             "val_definition": nodes.scala_value,
         },
-        ("comment", "block_comment"),
         keywords=frozenset(),
+        comments=_NESTED,
         indented=True,
         block=re.compile(
             rb"(?m)\s*^([ \t]*)(?=\S)[^{]*?[:=][ \t]*\n(?P<inside>(?=\s*^\1[ \t]+\S)(?:.*\n)*\1[ \t]+\S.*)"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from functools import cache
 from typing import Any
@@ -27,22 +26,23 @@ MEMORY = 2 << 30
 
 def read_syntax(source: str, language: str) -> Syntax | None:
     """The syntax of a source; ``None`` if it is longer than :data:`MAX_CHARS` or exceeds a limit of the parser."""
-    data = source.encode("utf-8", "replace")
-    found = _asked(language, data, whole=True) if len(source) <= MAX_CHARS else None
+    found = _asked(language, source, whole=True)
     if found is None:
         return None
-    code = _without_comments(data, found["comments"])
+    code = [line.rstrip() for line in found["code"].split("\n")]
     return Syntax(_spans(found), code, [(first, last) for first, last in found["unread"]])
 
 
 def read_spans(source: str, language: str) -> list[FunctionSpan]:
     """The functions alone, in half the time: none where :func:`read_syntax` gives ``None``."""
-    found = _asked(language, source.encode("utf-8", "replace"), whole=False) if len(source) <= MAX_CHARS else None
+    found = _asked(language, source, whole=False)
     return _spans(found) if found else []
 
 
-def _asked(language: str, data: bytes, *, whole: bool) -> dict[str, Any] | None:
-    answer = _child(os.getpid()).ask(f"{language} whole" if whole else language, data)
+def _asked(language: str, source: str, *, whole: bool) -> dict[str, Any] | None:
+    if len(source) > MAX_CHARS:
+        return None
+    answer = _child(os.getpid()).ask(f"{language} whole" if whole else language, source.encode("utf-8", "replace"))
     found: dict[str, Any] | None = None if answer is None else json.loads(answer)
     if found and "fault" in found:
         raise RuntimeError(f"reading {language} failed: {found['fault']}")
@@ -79,10 +79,3 @@ def _read(language: str, data: bytes, whole: bool) -> dict[str, Any]:
 def _child(process: int) -> Answerer:
     """The parser of ``process``, so that a fork does not share its parent's pipes."""
     return Answerer(__name__, str(CPU_SECONDS))
-
-
-def _without_comments(data: bytes, comments: list[tuple[int, int]]) -> list[str]:
-    code = bytearray(data)
-    for start, end in comments:
-        code[start:end] = re.sub(rb"[^\n]", b" ", code[start:end])
-    return [line.rstrip() for line in code.decode("utf-8", "replace").split("\n")]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from fusesearch.code.other.languages import Language
+from fusesearch.code.other.languages import SLASHES, Language
 from fusesearch.code.spans import FunctionSpan
 
 EFFORT = 40
@@ -50,7 +50,6 @@ _HEAD = re.compile(
 """What stands before a function's block up to its parameters, unless another statement begins after them."""
 _TYPES = re.compile(rb"(?<=\w)<[^<>(){};]*>(?=\()")
 """Type parameters behind a name."""
-_COMMENT = rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _STRING = (
     rb"\"{3}(?:\\.|[^\\])*?(?:\"{3}|\Z)|R\"([^()\\\s]{0,16})\(.*?\)\1\"|\br(#+)\".*?\"\2|@\"(?:[^\"]|\"\")*\"|`(?:[^`\\]|\\.)*`"
     rb"|\"(?:[^\"\\\n]|\\[^\n])*\\\n(?:[^\"\\]|\\.)*\"|\"(?:\$\{(?:[^{}\"\n]|\"[^\"\n]*\"|\{[^{}\n]*\})*\}|[^\"\\\n]|\\.)*\""
@@ -73,11 +72,11 @@ def blank(text: bytes) -> bytes:
 
 
 @lru_cache(maxsize=8)
-def masked(data: bytes, *, quotes: bool = False, hashes: bool = False, literals: bool = True) -> bytes:
+def masked(data: bytes, *, quotes: bool = False, comments: bytes = SLASHES, literals: bool = True) -> bytes:
     """A source with blanks in the place of its comments and, if asked for, its ``literals``: in ``quotes`` stands a text, not a
-    character, and after ``hashes`` a comment."""
-    pattern = b"|".join([_COMMENT, _STRING, _QUOTED if quotes else _CHARACTER, *([rb"(?<![\w$])\#[^\n]*"] if hashes else [])])
-    blanks: Callable[[re.Match[bytes]], bytes] = lambda match: blank(match[0]) if literals or match[0][:1] in b"/#" else match[0]  # noqa: E731
+    character."""
+    pattern = b"|".join([_STRING, _QUOTED if quotes else _CHARACTER, b"(?P<comment>" + comments + b")"])
+    blanks: Callable[[re.Match[bytes]], bytes] = lambda match: blank(match[0]) if literals or match["comment"] else match[0]  # noqa: E731
     return re.sub(pattern, blanks, data, flags=re.DOTALL)
 
 
@@ -117,7 +116,7 @@ class Recovery:
         self, sources: Sequence[bytes], row: Language, parse: Callable[[bytes], Any],
         walk: Callable[[Any], list[FunctionSpan]], keywords: frozenset[bytes],
     ) -> None:  # fmt: skip
-        self.code = masked(sources[-1], quotes=row.quotes, hashes=row.hashes)
+        self.code = masked(sources[-1], quotes=row.quotes, comments=row.comments)
         self._sources, self._parse, self._walk, self._inside = sources, parse, walk, row.block
         self._names = {word: word.swapcase() for word in keywords if word.swapcase() not in self.code}
         self._words = {name.decode(): word.decode() for word, name in self._names.items()}

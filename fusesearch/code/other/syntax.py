@@ -1,4 +1,4 @@
-"""Functions and comments of a source file from its tree-sitter syntax tree (see :mod:`fusesearch.code.other.languages`).
+"""Functions of a source file from its tree-sitter syntax tree (see :mod:`fusesearch.code.other.languages`).
 
 Broken sources have trees too: an error node is searched like any other. Some sources take a parser minutes;
 :mod:`fusesearch.code.other.parsing` runs this module in a child process with limits.
@@ -35,17 +35,17 @@ _WRAPPERS = 8
 
 
 class Source(NamedTuple):
-    """Outermost functions in order of their first line; the first byte of each comment and the byte after it; and the lines
-    (first, last) of what no reading of the source can parse."""
+    """Outermost functions in order of their first line; the source without its comments; and the lines (first, last) of what no
+    reading of the source can parse."""
 
     spans: list[FunctionSpan]
-    comments: list[tuple[int, int]]
+    code: str
     unread: list[tuple[int, int]]
 
 
 def read_source(data: bytes, language: str, whole: bool = True) -> Source:
     """A source in UTF-8; unless ``whole``, only its functions."""
-    tree = _parser(language).parse(data)
+    tree, row = _parser(language).parse(data), LANGUAGES[language]
     unread: list[tuple[int, int]] = []
     if tree.root_node.has_error:
         spans, unread = recovered(data, language)
@@ -53,7 +53,8 @@ def read_source(data: bytes, language: str, whole: bool = True) -> Source:
         spans = spans_in_tree(tree, language)
     if language in ("c", "cpp"):
         spans = list(named_by_macros(spans, data))
-    return Source(sorted(spans), [*_comments(tree, LANGUAGES[language].comments)] if whole else [], unread)
+    code = masked(data, quotes=row.quotes, comments=row.comments, literals=False) if whole else b""
+    return Source(sorted(spans), code.decode("utf-8", "replace"), unread)
 
 
 def recovered(data: bytes, language: str) -> tuple[list[FunctionSpan], list[tuple[int, int]]]:
@@ -63,7 +64,7 @@ def recovered(data: bytes, language: str) -> tuple[list[FunctionSpan], list[tupl
     """
     row, keywords = LANGUAGES[language], _keywords(language)
     walk = partial(spans_in_tree, language=language, broken=True)
-    data = masked(data, quotes=row.quotes, hashes=row.hashes, literals=False)
+    data = masked(data, quotes=row.quotes, comments=row.comments, literals=False)
     sources = readings(data, language)
     found = Recovery(sources, row, _parser(language).parse, walk, keywords)
     if not matched(found.code):
@@ -95,20 +96,6 @@ def spans_in_tree(tree: Any, language: str, *, broken: bool = False) -> list[Fun
     return sorted(_walk(tree.root_node, row, broken or row.reserved or tree.root_node.has_error))
 
 
-def _comments(tree: Any, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """Uses a cursor, because queries of tree-sitter 0.26 take quadratic time in deeply nested sources."""
-    cursor = tree.walk()
-    while True:
-        node = cursor.node
-        if node.type in kinds:
-            yield node.start_byte, node.end_byte
-        if cursor.goto_first_child():
-            continue
-        while not cursor.goto_next_sibling():
-            if not cursor.goto_parent():
-                return
-
-
 def _walk(root: Any, language: Language, broken: bool) -> Iterator[FunctionSpan]:
     """Walk everything outside functions. Uses a stack because expressions can be thousands deep."""
     pending: list[tuple[Any, str, int]] = [(root, "", 0)]
@@ -120,7 +107,7 @@ def _walk(root: Any, language: Language, broken: bool) -> Iterator[FunctionSpan]
         bindings = _bindings(node, language)
         name = _function_name(node, bindings, language)
         if name is not None and not (broken and node.type in language.functions and name.rpartition(".")[2] in language.keywords):
-            row, column = _end(node, language.comments) if language.indented else node.end_point
+            row, column = _end(node) if language.indented else node.end_point
             yield FunctionSpan(first + 1, max(row + (column > 0), first + 1), prefix + name)
             continue
         if len(bindings) > 1:
@@ -145,12 +132,12 @@ def _opened(node: Any, prefix: str) -> Iterator[FunctionSpan]:
         yield from (FunctionSpan(span.start + row, span.end + row, prefix + span.name) for span in spans)
 
 
-def _end(node: Any, comments: tuple[str, ...]) -> tuple[int, int]:
+def _end(node: Any) -> tuple[int, int]:
     """Where the last word of a node ends, without comments after it."""
     last = node
     while last is not None:
         node = last
-        words = (one for one in reversed(node.children) if one.type not in comments and one.end_byte > one.start_byte)
+        words = (one for one in reversed(node.children) if "comment" not in one.type and one.end_byte > one.start_byte)
         last = next(words, None)
     return tuple(node.end_point)
 
