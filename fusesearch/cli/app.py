@@ -18,7 +18,7 @@ from fusesearch.cli.screen import screen
 from fusesearch.core.errors import FusesearchError, OptionError, one_line
 
 COMMANDS = dict.fromkeys(("localize", "context", "ask", "install", "mcp"), "Every day") | dict.fromkeys(
-    ("doctor", "localizers", "view", "truth", "score", "evaluate", "compare", "judge"), "More"
+    ("doctor", "localizers", "view", "score", "evaluate", "compare", "judge"), "More"
 )
 """Each command's panel on the page of help. Its module and its function are called as it is."""
 
@@ -39,6 +39,8 @@ def errors_on_one_line() -> Iterator[None]:
         yield
     except OptionError as error:
         raise usage_error(error.message, f"--{error.option}") from None
+    except BrokenPipeError:  # as `head` ends what it reads of
+        raise typer.Exit(1) from None
     except Exception as error:
         if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):  # Typer's own, which it makes lines and codes of
             raise

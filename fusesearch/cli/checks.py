@@ -64,7 +64,7 @@ DISTRIBUTIONS = {
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the report. ``core``: `localize`, `truth` and `score` need it."""
+    """One line of the report. ``core``: `localize` and `score` need it."""
 
     name: str
     ok: bool

@@ -24,7 +24,7 @@ def doctor(
 ) -> None:
     """Check the installation, and say how to fix what is missing.
 
-    Exit code 0: the core works (search, truth, scores, endpoints), or with `--profile`, that profile can run here.
+    Exit code 0: the core works (search, scores, endpoints), or with `--profile`, that profile can run here.
 
     ```
     fusesearch doctor

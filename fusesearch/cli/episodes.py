@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, model_validator
 
 from fusesearch.core.errors import DataError, first_fault
 from fusesearch.core.schema import Trajectory, Truth
-from fusesearch.core.storage import read_instances, read_text
+from fusesearch.core.storage import read_instances, read_jsonl, read_text
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -22,7 +21,7 @@ def read_episode(path: Path, instance: str | None = None, run: int = 1) -> Traje
     ``instance`` chooses an instance, ``run`` (from 1) one of its episodes. Raises :class:`DataError` unless exactly one
     episode fits.
     """
-    episodes = [_parsed(Trajectory, row, f"{where} is not a trajectory") for where, row in _documents(path)]
+    episodes = _documents(path, Trajectory)
     wanted = [episode for episode in episodes if instance is None or episode.instance_id == instance]
     ids = list(dict.fromkeys(episode.instance_id for episode in wanted or episodes))
     if not wanted:
@@ -35,14 +34,14 @@ def read_episode(path: Path, instance: str | None = None, run: int = 1) -> Traje
 
 
 def read_truth(path: Path, instance: str) -> Truth:
-    """The truth of an instance: from the output of ``fusesearch truth``, JSON lines as for ``score``, or Parquet instances.
+    """The truth of an instance: from JSON lines as for ``score``, one truth in JSON, or Parquet instances.
 
     A document without ``instance_id`` counts for any instance. Raises :class:`DataError` if the file lacks the instance.
     """
     if path.suffix == ".parquet":
         found = {row.instance_id: row.truth or Truth() for row in read_instances(path)}
     else:
-        found = {str(row.get("instance_id", instance)): _truth_of(row, where) for where, row in _documents(path)}
+        found = {row.instance_id or instance: row.truth for row in _documents(path, _Line)}
     if instance not in found:
         raise DataError(f"{path} has no truth of {instance}; {_some(list(found))}")
     if not found[instance].files:
@@ -50,35 +49,30 @@ def read_truth(path: Path, instance: str) -> Truth:
     return found[instance]
 
 
-def _truth_of(row: dict[str, Any], where: str) -> Truth:
-    flat = row["truth"] if isinstance(row.get("truth"), dict) else row
-    if "files" not in flat:
-        raise DataError(f"{where} is not a truth: `files` is missing")
-    return _parsed(Truth, {name: flat[name] for name in Truth.model_fields if name in flat}, f"{where} is not a truth")
+class _Line(BaseModel):
+    """A truth: of an instance, or by itself."""
+
+    instance_id: str = ""
+    truth: Truth
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nested(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        truth = data["truth"] if isinstance(data.get("truth"), dict) else data
+        known = {name: value for name, value in truth.items() if name in Truth.model_fields}
+        return {"instance_id": data.get("instance_id", ""), "truth": known}
 
 
-def _documents(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The JSON objects of a file, each with its place: one, or one a line."""
-    text = read_text(path)
+def _documents(path: Path, model: type[M]) -> list[M]:
+    """The JSON objects of a file: one on any lines, or one a line."""
     try:
-        parts = [(str(path), json.loads(text))]
-    except (ValueError, RecursionError):
-        parts = [(f"{path}:{number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    for where, part in parts:
-        try:
-            value = json.loads(part) if isinstance(part, str) else part
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: not valid JSON ({error})") from None
-        if not isinstance(value, dict):
-            raise DataError(f"{where}: must be a JSON object")
-        yield where, value
-
-
-def _parsed(model: type[M], row: dict[str, Any], what: str) -> M:
-    try:
-        return model.model_validate_json(json.dumps(row))
+        return [model.model_validate_json(read_text(path))]
     except ValidationError as error:
-        raise DataError(f"{what}: {first_fault(error)}") from None
+        if error.errors()[0]["type"] != "json_invalid":
+            raise DataError(f"{path}: {first_fault(error)}") from None
+        return list(read_jsonl(path, model))
 
 
 def _some(ids: Sequence[str]) -> str:

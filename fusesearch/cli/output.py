@@ -48,12 +48,15 @@ def standard_streams() -> Iterator[None]:
 
 
 def fault_of_stdout() -> str:
-    """Why stdout takes nothing, once; empty if it does. Drops what is left for it, over which Python would fail at its end."""
+    """Why stdout takes nothing, once; empty if it does, or if its reader has enough, as ``head`` has.
+
+    Drops what is left for it, over which Python would fail at its end.
+    """
     try:
         sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return f"nothing can be written to stdout: {error.strerror}"
+        return "" if isinstance(error, BrokenPipeError) else f"nothing can be written to stdout: {error.strerror}"
     return ""
 
 

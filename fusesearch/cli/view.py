@@ -16,7 +16,7 @@ def view(
     trajectory: Annotated[Path, typer.Argument(help="From `localize --save`, or one of a file of them.", metavar="TRAJECTORY")],
     instance: Annotated[str | None, typer.Option(help="Instance to show, from a file of trajectories.", metavar="ID")] = None,
     run: Annotated[int, typer.Option(help="Episode of that instance to show, from 1.", min=1, metavar="N")] = 1,
-    truth: Annotated[Path | None, typer.Option(help="Output of `truth`, lines of `score`, or .parquet.", metavar="FILE")] = None,
+    truth: Annotated[Path | None, typer.Option(help="As for `score --truth`, or instances in .parquet.", metavar="FILE")] = None,
     repo: Repo = Path(),
     out: Annotated[Path | None, typer.Option(help="File to write; by default beside the trajectory.", metavar="FILE")] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from weakref import WeakKeyDictionary
 
 from cachetools import LRUCache
 
 from fusesearch.code.outline import Import, Outline, outline
+from fusesearch.code.per_snapshot import PerSnapshot
 from fusesearch.code.spans import is_python
 from fusesearch.core.errors import RepositoryError
 from fusesearch.search.repository import Repository
@@ -20,7 +20,7 @@ class Outlines:
     """Outlines by relative path. Thread-safe; above ``MEMORY_BYTES`` the least recently used are dropped."""
 
     def __init__(self, repository: Repository) -> None:
-        # no reference to the repository: it is the key in _SHARED, and a value that refers to its key is never freed
+        # no reference to the repository: see PerSnapshot
         self._files = repository.files()
         self._root = repository.root
         self._lock = threading.RLock()
@@ -97,16 +97,8 @@ class Outlines:
             return None
 
 
-_SHARED: WeakKeyDictionary[Repository, Outlines] = WeakKeyDictionary()
-_SHARED_LOCK = threading.Lock()
-
-
-def outlines_of(repository: Repository) -> Outlines:
-    """The outlines that all episodes on ``repository`` share; they live as long as that object."""
-    with _SHARED_LOCK:
-        if repository not in _SHARED:
-            _SHARED[repository] = Outlines(repository)
-        return _SHARED[repository]
+outlines_of = PerSnapshot(Outlines, lambda outlines: 0).get
+"""The outlines that all episodes on a repository share; they live as long as that object."""
 
 
 def _size(found: Outline | None) -> int:

@@ -14,10 +14,8 @@ from fusesearch.core.storage import write_instances
 from fusesearch.data.sources.git import LocalGit, named_clone
 from tasks.filter import filter_pairs
 
-COMMENTS = [{"body": "seen too", "created_at": "2024-01-02T00:00:00Z"}, {"body": "fixed", "created_at": "2024-03-01T00:00:00Z"}]
 ISSUES = [
-    {"number": 1, "title": "f is wrong", "body": "It gives 1.\r\nIt should give 2.", "created_at": "2024-01-01T00:00:00Z"}
-    | {"comments": COMMENTS},
+    {"number": 1, "title": "f is wrong", "body": "It gives 1.\r\nIt should give 2.", "created_at": "2024-01-01T00:00:00Z"},
     {"number": 2, "title": "g is wrong", "body": None},
     {"number": 9, "title": "too late", "created_at": "2030-01-01T00:00:00Z"},
     {"number": 5, "title": "a pull request", "pull_request": {}},
@@ -74,7 +72,6 @@ def test_squashes_and_merges_that_close_an_issue_are_pairs_with_their_repository
     assert set(rows) == {ids["squash"], ids["merge"]}
     squash, merge = rows[ids["squash"]], rows[ids["merge"]]
     assert squash.problem_statement == "f is wrong\n\nIt gives 1.\nIt should give 2."
-    assert squash.hints_text == "seen too"
     assert (squash.base_commit, squash.provenance["issues"]) == (ids["first"], [1])
     assert merge.base_commit == ids["before merge"]
     assert "+g = 1" in merge.patch

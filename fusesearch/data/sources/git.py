@@ -48,12 +48,11 @@ AT_ONCE = 200
 
 @dataclass(frozen=True)
 class LocalIssue:
-    """An issue from a dump; comments are (time, text)."""
+    """An issue from a dump."""
 
     title: str
     body: str
     created: datetime | None = None
-    comments: tuple[tuple[datetime | None, str], ...] = ()
 
     @property
     def text(self) -> str:
@@ -63,10 +62,9 @@ class LocalIssue:
 
 @dataclass
 class _Found:
-    """A commit that may become a pair. ``started`` is when work on it began; ``texts`` are its issues."""
+    """A commit that may become a pair; ``texts`` are its issues."""
 
     commit: Commit
-    started: datetime
     numbers: list[int]
     texts: list[LocalIssue]
     message: str = ""
@@ -135,11 +133,10 @@ class LocalGit:
         if robot or not tells_of_a_fault(commit):
             self._drops["bot" if robot else "no_fault"] += 1
             return None
-        return _Found(commit, commit.authored, [], [], said(commit))
+        return _Found(commit, [], [], said(commit))
 
     def _look(self, repo: str, git_dir: Path, commit: Commit, issues: dict[int, LocalIssue]) -> _Found | None:
         merged = history.log(git_dir, *commit.parents[1:], f"^{commit.parents[0]}", "--") if len(commit.parents) > 1 else []
-        started = min([commit.authored, *(inner.authored for inner in merged)])
         messages = [commit.message, *(inner.message for inner in merged)]
         own = pull_number(commit.message.partition("\n")[0])
         numbers = list(dict.fromkeys(n for text in messages for n in closing_links(text, repo) if n != own))
@@ -148,7 +145,7 @@ class LocalGit:
         if not texts:
             self._drops["issue_younger" if known else "issue_unknown" if numbers else "no_issue"] += 1
             return None
-        return _Found(commit, started, numbers, texts)
+        return _Found(commit, numbers, texts)
 
     def _pairs(self, repo: str, git_dir: Path, wanted: list[_Found]) -> Iterator[Instance]:
         pairs = [(found.commit.parents[0], found.commit.id) for found in wanted]
@@ -186,8 +183,7 @@ def read_dumps(paths: Iterable[Path], repos: set[str]) -> dict[str, dict[int, Lo
     """Issues by repository and number. A dump without ``repo`` belongs to the only repository.
 
     Rows are issues as GitHub's and GitLab's REST give them: ``number`` (or ``iid``), ``title``, ``body`` (or
-    ``description``), ``created_at``, and ``comments`` as a list with ``body`` and ``created_at``. Raises :class:`DataError`
-    with file and row for anything else.
+    ``description``) and ``created_at``. Raises :class:`DataError` with file and row for anything else.
     """
     known = {repo.casefold(): repo for repo in repos}
     found: dict[str, dict[int, LocalIssue]] = {}
@@ -204,23 +200,17 @@ def read_dumps(paths: Iterable[Path], repos: set[str]) -> dict[str, dict[int, Lo
 
 
 def _issue(row: dict[str, Any]) -> LocalIssue:
-    comments = row.get("comments") if isinstance(row.get("comments"), list) else []
-    return LocalIssue(
-        title=str(row.get("title") or ""),
-        body=str(row.get("body") or row.get("description") or ""),
-        created=moment(row.get("created_at")),
-        comments=tuple((moment(c.get("created_at")), str(c.get("body") or "")) for c in comments or [] if isinstance(c, dict)),
-    )
+    body = str(row.get("body") or row.get("description") or "")
+    return LocalIssue(str(row.get("title") or ""), body, moment(row.get("created_at")))
 
 
 def _instance(repo: str, found: _Found, patches: tuple[str, str]) -> Instance:
     commit = found.commit
-    comments = [text for issue in found.texts for when, text in issue.comments if when is not None and when < found.started]
     number = pull_number(commit.message.partition("\n")[0])
     provenance = {
         "source": "git", "issues": found.numbers, "text": "issue" if found.texts else "commit message", "pull": number,
-        "merge_commit": commit.id, "merged_as": "merge" if len(commit.parents) > 1 else "squash",
-        "merged_at": commit.committed.isoformat(), "author": commit.author, "bot": "[bot]" in commit.author,
+        "merge_commit": commit.id, "merged_at": commit.committed.isoformat(), "author": commit.author,
+        "bot": "[bot]" in commit.author,
     }  # fmt: skip
     return Instance(
         instance_id=f"{flat_name(repo)}-{commit.id[:12]}",
@@ -230,6 +220,5 @@ def _instance(repo: str, found: _Found, patches: tuple[str, str]) -> Instance:
         patch=patches[0],
         provenance=provenance,
         test_patch=patches[1],
-        hints_text="\n\n".join(comments),
         created_at=commit.authored.isoformat(),
     )

@@ -20,7 +20,7 @@ Reply = tuple[int, Any, dict[str, str]]
 HTML = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body></html>\r\n"
 SCHEMA = graphql.build_schema(Path(__file__).with_name("schema.graphql").read_text())
 CONNECTIONS = {"search", "issues", "pullRequests", "closingIssuesReferences", "commits", "files"} | {
-    "userContentEdits", "comments", "timelineItems",
+    "userContentEdits", "timelineItems",
 }  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def _node(row: Repository) -> Node:
         raise _not_found(f"Could not resolve to an issue or pull request with the number of {number}.")
 
     return {
-        "__typename": "Repository", "databaseId": row.id, "nameWithOwner": row.name, "isFork": bool(row.fork_of),
+        "__typename": "Repository", "nameWithOwner": row.name, "isFork": bool(row.fork_of),
         "isArchived": False, "isDisabled": False, "isPrivate": False, "stargazerCount": row.stars,
         "parent": {"nameWithOwner": row.fork_of} if row.fork_of else None,
         "licenseInfo": {"spdxId": row.licence} if row.licence else None,

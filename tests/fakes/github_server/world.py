@@ -16,7 +16,7 @@ START = datetime(2020, 1, 1, tzinfo=UTC)
 Node = dict[str, Any]
 
 ORDINARY = (
-    "plain", "edited", "edited early", "renamed", "comments", "ghost", "keyword", "commit keyword", "sidebar", "two issues",
+    "plain", "edited", "edited early", "renamed", "ghost", "keyword", "commit keyword", "sidebar", "two issues",
     "empty body", "chinese", "bot", "younger", "renames file", "adds and deletes", "with tests",
 )  # fmt: skip
 """Kinds of pull requests that make pairs."""
@@ -92,7 +92,7 @@ def add_pull(repository: Repository, rng: random.Random, kind: str, merged: bool
     messages = ["fix it", "and a little more"][: rng.choice((1, 1, 2))]
     pull: Node = {
         "kind": kind, "style": rng.choice(("merge", "squash", "rebase")), "title": f"Fix step {rng.randrange(6)}",
-        "body": "It was wrong.", "closingIssuesReferences": [], "createdAt": start + timedelta(hours=1), "baseRefName": "main",
+        "body": "It was wrong.", "closingIssuesReferences": [], "createdAt": start + timedelta(hours=1),
         "author": actor("helper[bot]" if kind == "bot" else None if kind == "ghost" else "developer"),
         "mergedAt": start + timedelta(hours=5) if merged else None,
         "updatedAt": start + timedelta(hours=5, minutes=rng.randrange(50)),
@@ -115,7 +115,7 @@ def add_issue(repository: Repository, created: datetime) -> Node:
         "__typename": "Issue", "id": f"I {repository.name} {number}", "number": number, "author": actor("reporter"),
         "title": f"Step {number} gives the wrong value", "repository": {"nameWithOwner": repository.name}, "createdAt": created,
         "body": f"When I call step with {number}, the result is off by one.\r\n\r\nExpected {number + 1}.",
-        "userContentEdits": [], "comments": [], "timelineItems": [],
+        "userContentEdits": [], "timelineItems": [],
     }  # fmt: skip
     return repository.issues[number]
 
@@ -142,13 +142,6 @@ def _about(repository: Repository, pull: Node, messages: list[str], start: datet
             new = "Solved: wrong constant in module1"
             event = {"__typename": "RenamedTitleEvent", "previousTitle": issue["title"], "currentTitle": new}
             issue |= {"title": new, "timelineItems": [event | {"createdAt": hours(2)}]}
-        case "comments":
-            issue["comments"] = [
-                _comment("I see it too.", created, author=None),
-                _comment("Automatic greeting.", created, author="greeter[bot]"),
-                _comment("The fault is in module1 (edited).", created, edited=hours(1)),
-                _comment("Fixed by changing module1.", hours(2)),
-            ]
         case "ghost":
             issue["author"] = None
         case "keyword":
@@ -182,10 +175,6 @@ def _edited(*versions: tuple[datetime, str | None]) -> Node:
     """Versions of a body; None for one that was deleted."""
     edits = [{"editedAt": at, "deletedAt": None if text is not None else at, "diff": text} for at, text in reversed(versions)]
     return {"userContentEdits": edits, "lastEditedAt": edits[0]["editedAt"]}
-
-
-def _comment(body: str, at: datetime, author: str | None = "someone", edited: datetime | None = None) -> Node:
-    return {"body": body, "createdAt": at, "lastEditedAt": edited, "isMinimized": False, "author": actor(author)}
 
 
 def actor(login: str | None) -> Node | None:

@@ -1,4 +1,4 @@
-"""`truth` and `score`: the shapes scripts rely on, and how they fail."""
+"""`score` and what all commands share: the shapes scripts rely on, and how they fail."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,6 @@ import pytest
 
 from fusesearch.cli.output import print_json, save_text
 from fusesearch.core.errors import DataError
-from tests.fakes.commands import failed
 
 
 def test_control_characters_never_reach_the_terminal(capsys):
@@ -15,27 +14,6 @@ def test_control_characters_never_reach_the_terminal(capsys):
     shown = capsys.readouterr().out
     assert not {"\x1b", "\x07", "\x9b"} & set(shown)
     assert json.loads(shown)["output"].startswith("needle \x1b]")
-
-
-TRUTH = {
-    "files": ["pkg/shapes.py"], "functions": ["pkg/shapes.py::perimeter"], "lines": {"pkg/shapes.py": [[7, 7]]},
-    "added_files": [], "added_functions": ["pkg/shapes.py::diagonal"],
-}  # fmt: skip
-
-
-def test_truth_of_a_patch_in_a_work_tree_its_git_folder_and_a_bare_clone(run, repo, bare, head, patch):
-    for place, given, stdin in ((repo, patch, None), (repo / ".git", patch, None), (bare, "-", patch.read_text())):
-        result = run("truth", "--repo", place, "--base", head, "--patch", given, stdin=stdin)
-        assert result.exit_code == 0, result.output
-        assert json.loads(result.stdout) == TRUTH
-
-
-def test_truth_names_what_is_wrong(run, repo, head, patch, tmp_path):
-    missing = run("truth", "--repo", repo, "--base", head, "--patch", tmp_path / "none.diff")
-    assert failed(missing).endswith(f"cannot read the patch {tmp_path}/none.diff: No such file or directory")
-    failed(run("truth", "--repo", repo, "--base", "0" * 40, "--patch", patch))
-    other = patch.read_text().replace("3 * side", "5 * side")
-    assert "shapes.py" in failed(run("truth", "--repo", repo, "--base", head, "--patch", "-", stdin=other))
 
 
 def lines(path: Path, *rows: dict) -> Path:
@@ -74,7 +52,7 @@ def test_score_prints_a_row_beside_those_of_a_board(run, tmp_path):
     assert run("score", "--predictions", named).exit_code == 2
 
 
-@pytest.mark.parametrize("command", ["localize", "context", "ask", "view", "mcp", "truth", "score", "doctor", "install"])
+@pytest.mark.parametrize("command", ["localize", "context", "ask", "view", "mcp", "score", "doctor", "install"])
 def test_every_help_teaches_with_an_example_and_fits_a_page(run, command):
     result = run(command, "--help")
     assert result.exit_code == 0

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from fusesearch.core.schema import Answer, Instance, Location, Observation, ToolCall, Trajectory, Truth, Turn
-from fusesearch.core.storage import write_instances, write_jsonl
+from fusesearch.core.storage import write_instances, write_json, write_jsonl
+from fusesearch.data.truth import truth_in_git
 from fusesearch.reporting.episodes.page import page_of
 from fusesearch.reporting.episodes.rendering import render
 from tests.fakes.commands import failed
@@ -71,7 +72,7 @@ def saved(tmp_path):
 
 def test_a_search_can_be_saved_and_viewed_with_the_truth_of_its_patch(run, repo, head, patch, issue, tmp_path):
     run("localize", "--repo", repo, "--issue", issue, "--localizer", "lexical", "--save", tmp_path / "t.json")
-    (tmp_path / "truth.json").write_text(run("truth", "--repo", repo, "--base", head, "--patch", patch).stdout)
+    write_json(tmp_path / "truth.json", truth_in_git(repo, head, patch.read_text()).model_dump(mode="json"))
     result = run("view", tmp_path / "t.json", "--truth", tmp_path / "truth.json", "--out", tmp_path / "deep/page.html")
     assert result.exit_code == 0, result.output
     html = (tmp_path / "deep/page.html").read_text()
@@ -115,8 +116,8 @@ def test_truth_is_taken_in_every_form_there_is(run, saved, tmp_path, kind):
         ('{"instance_id": "other", "files": ["a.py"]}\n', "no truth of shapes-1; it has other"),
         ('{"instance_id": "shapes-1", "files": []}\n', "names no file"),
         ('{"instance_id": "shapes-1", "files": 3}\n', "files"),
-        ('{"instance_id": "shapes-1"}\n', "`files` is missing"),
-        ("[]\n", "JSON object"),
+        ('{"instance_id": "shapes-1"}\n', "names no file"),
+        ("[]\n", "truth.jsonl: "),
         ('{"files": ["a.py"]}\n{\n', "truth.jsonl:2"),
         ("", "truth.jsonl"),
     ],
@@ -175,7 +176,7 @@ def test_figures_answer_and_truth_are_shown_and_without_a_truth_nothing_is_judge
 
 def test_an_answer_of_the_ranker_shows_confidence_and_reasons_and_no_search(run, repo, head, patch, issue, tmp_path):
     run("localize", "--repo", repo, "--issue", issue, "--save", tmp_path / "t.json")
-    (tmp_path / "truth.json").write_text(run("truth", "--repo", repo, "--base", head, "--patch", patch).stdout)
+    write_json(tmp_path / "truth.json", truth_in_git(repo, head, patch.read_text()).model_dump(mode="json"))
     assert run("view", tmp_path / "t.json", "--truth", tmp_path / "truth.json", "--repo", repo).exit_code == 0
     answer = json.loads((tmp_path / "t.json").read_text())["answer"]
     page = Page((tmp_path / "t.html").read_text())

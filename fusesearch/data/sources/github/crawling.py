@@ -29,7 +29,7 @@ from fusesearch.data.sources.github.parsing import MAX_FILES, Pull, parse_pull
 from fusesearch.data.sources.github.selection import Facts
 from fusesearch.search.clones import Clone
 
-VERSION = 2
+VERSION = 3
 """Part of the folder's name, so that rows of different versions are never mixed."""
 
 PAGES_AT_ONCE = 5

@@ -38,11 +38,10 @@ OpenClone = Callable[[], AbstractContextManager[Clone]]
 
 @dataclass(frozen=True)
 class Span:
-    """The commits before and after a pull request, how it was merged, and the changed files."""
+    """The commits before and after a pull request, and the changed files."""
 
     base: str
     end: str
-    kind: str
     changes: tuple[Change, ...]
 
 
@@ -115,13 +114,13 @@ def _spans(clone: Clone, pulls: Sequence[Pull], reasons: dict[int, str]) -> dict
     present = [pull.merge for pull in pulls if pull.merge not in gone]
     parents = {commit.id: commit.parents for commit in history.commits(clone.git_dir, present).values()}
     before = history.resolve(clone.git_dir, (f"{pull.merge}~{pull.commits}" for pull in pulls if parents.get(pull.merge)))
-    options: dict[int, list[tuple[str, str, str]]] = {}
+    options: dict[int, list[history.Pair]] = {}
     for pull in pulls:
         above = parents.get(pull.merge, ())
-        options[pull.number] = [(above[0], pull.merge, "merge" if len(above) > 1 else "squash")] if above else []
+        options[pull.number] = [(above[0], pull.merge)] if above else []
         start = before.get(f"{pull.merge}~{pull.commits}")
         if len(above) == 1 and pull.commits > 1 and start:
-            options[pull.number].append((start, pull.merge, "rebase"))
+            options[pull.number].append((start, pull.merge))
     spans = _fitting(clone, pulls, options)
     for pull in pulls:
         if pull.number not in spans:
@@ -129,14 +128,14 @@ def _spans(clone: Clone, pulls: Sequence[Pull], reasons: dict[int, str]) -> dict
     return spans
 
 
-def _fitting(clone: Clone, pulls: Sequence[Pull], options: dict[int, list[tuple[str, str, str]]]) -> dict[int, Span]:
+def _fitting(clone: Clone, pulls: Sequence[Pull], options: dict[int, list[history.Pair]]) -> dict[int, Span]:
     """The first option of each pull request that changes the files GitHub lists."""
-    found = history.changes(clone.git_dir, [(base, end) for several in options.values() for base, end, _ in several])
+    found = history.changes(clone.git_dir, [pair for several in options.values() for pair in several])
     spans: dict[int, Span] = {}
     for pull in pulls:
-        for base, end, kind in options[pull.number]:
+        for base, end in options[pull.number]:
             if pull.number not in spans and _fits(pull, found.get((base, end), [])):
-                spans[pull.number] = Span(base, end, kind, tuple(found[base, end]))
+                spans[pull.number] = Span(base, end, tuple(found[base, end]))
     return spans
 
 
@@ -151,7 +150,6 @@ def _fits(pull: Pull, found: Sequence[Change]) -> bool:
 def _instance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span, patches: tuple[str, str]) -> Instance:
     provenance = {
         "source": "github",
-        "repo_id": facts.id,
         "renamed_from": facts.asked if facts.asked.casefold() != facts.repo.casefold() else None,
         "fork_of": facts.parent,
         "licence": facts.licence,
@@ -160,15 +158,9 @@ def _instance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span, patc
         "issues": [
             text.number if text.repo.casefold() == facts.repo.casefold() else f"{text.repo}#{text.number}" for text in texts
         ],
-        "link": "closing" if pull.issue_ids else "keyword",
         "text": "issue",
-        "text_undone": any(text.undone for text in texts),
-        "issue_younger": any(text.younger for text in texts),
-        "issue_created_at": min(text.created for text in texts).isoformat(),
         "merged_at": pull.merged.isoformat(),
-        "merged_as": span.kind,
         "merge_commit": span.end,
-        "branch": pull.base_branch,
         "author": pull.author,
         "bot": pull.bot or any(text.bot for text in texts),
     }
@@ -180,6 +172,5 @@ def _instance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span, patc
         patch=patches[0],
         provenance=provenance,
         test_patch=patches[1],
-        hints_text="\n\n".join(comment for text in texts for comment in text.comments),
         created_at=pull.created.isoformat(),
     )

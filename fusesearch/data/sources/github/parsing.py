@@ -1,7 +1,7 @@
 """Parse pull requests and issues from GraphQL answers, which may lack any field.
 
-An issue is restored to its text before anybody worked on the fix: later edits are undone, later comments dropped and later
-titles reverted, because they may give away the solution. If GitHub no longer has the earlier text, the pair is dropped.
+An issue is restored to its text before anybody worked on the fix: later edits are undone and later titles reverted, because
+they may give away the solution. If GitHub no longer has the earlier text, the pair is dropped.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class Pull:
     created: datetime
     updated: datetime
     merged: datetime
-    base_branch: str
     merge: str
     first_commit: datetime
     commits: int
@@ -59,7 +58,6 @@ def parse_pull(node: Any, repo: str) -> Pull | None:
         created=created,
         updated=moment(node.get("updatedAt")) or merged,
         merged=merged,
-        base_branch=str(node.get("baseRefName") or ""),
         merge=_oid(_dict(node.get("mergeCommit")).get("oid")),
         first_commit=min([created, *authored]),
         commits=_count(node.get("commits"), len(commits)),
@@ -80,11 +78,8 @@ class IssueText:
     repo: str
     title: str
     body: str
-    comments: tuple[str, ...]
     created: datetime
     bot: bool
-    undone: bool
-    younger: bool
 
     @property
     def text(self) -> str:
@@ -101,17 +96,13 @@ def issue_before(node: dict[str, Any], first_commit: datetime) -> IssueText | No
     body, title = (text_at(node, max(created, first_commit)) for text_at in (_body_at, _title_at))
     if body is None or title is None:
         return None
-    now = (str(node.get("title") or ""), str(node.get("body") or ""))
     return IssueText(
         number=number,
         repo=str((node.get("repository") or {}).get("nameWithOwner") or ""),
         title=title,
         body=body,
-        comments=_comments_before(node, first_commit),
         created=created,
         bot=is_bot(node.get("author")),
-        undone=(title, body) != now,
-        younger=created > first_commit,
     )
 
 
@@ -137,16 +128,6 @@ def _title_at(node: dict[str, Any], at: datetime) -> str | None:
     if not later:
         return str(node.get("title") or "")
     return str(min(later, key=lambda version: version[0])[1].get("previousTitle") or "")
-
-
-def _comments_before(node: dict[str, Any], at: datetime) -> tuple[str, ...]:
-    """Comments by people, last edited before ``at``."""
-    kept = []
-    for comment in nodes(node.get("comments")):
-        last = moment(comment.get("lastEditedAt")) or moment(comment.get("createdAt"))
-        if last is not None and last < at and not comment.get("isMinimized") and not is_bot(comment.get("author")):
-            kept.append(str(comment.get("body") or "").replace("\r\n", "\n").strip())
-    return tuple(filter(None, kept))
 
 
 def nodes(connection: Any) -> list[dict[str, Any]]:

@@ -54,7 +54,7 @@ def details(ids: list[str], links: list[tuple[str, int]]) -> tuple[str, dict[str
         node = f"nameWithOwner issueOrPullRequest(number: {number}) {{ __typename ...I }}"
         linked.append(f'  i{n}: repository(owner: "{owner}", name: "{name}") {{ {node} }}\n')
     query = f"query($ids: [ID!]!) {{\n  {_LIMIT}\n  nodes(ids: $ids) {{ __typename ...I }}\n{''.join(linked)}}}\n{_ISSUE}"
-    return query, {"ids": ids}, points(3 * (len(ids) + len(links)))
+    return query, {"ids": ids}, points(2 * (len(ids) + len(links)))
 
 
 def points(connections: int) -> int:

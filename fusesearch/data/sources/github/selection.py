@@ -43,7 +43,6 @@ class Facts:
 
     repo: str
     asked: str
-    id: int | None
     stars: int
     issues: int
     pulls: int
@@ -167,7 +166,6 @@ def _facts(node: Any, asked: str) -> Facts | None:
     return Facts(
         repo=node["nameWithOwner"],
         asked=asked,
-        id=node.get("databaseId"),
         stars=int(node.get("stargazerCount") or 0),
         issues=int((node.get("issues") or {}).get("totalCount") or 0),
         pulls=int((node.get("pullRequests") or {}).get("totalCount") or 0),

@@ -199,7 +199,7 @@ def test_criteria_in_githubs_words_and_on_what_it_says():
     criteria = effective(GitHubSource(criteria={"min_stars": 10, "licences": ["MIT"], "languages": ["Go"]}))
     assert search_text(criteria, "Go", None) == 'sort:stars-desc stars:>=10 archived:false language:"Go" license:mit'
     assert "stars:10..99" in search_text(criteria, None, 99)
-    facts = Facts("o/r", "o/r", 1, 50, 0, 0, "MIT", "Go", None, False, False, False)
+    facts = Facts("o/r", "o/r", 50, 0, 0, "MIT", "Go", None, False, False, False)
     assert unfit(facts, criteria) is None
     for change, reason in (({"stars": 9}, "stars"), ({"licence": None}, "licence"), ({"language": "C"}, "language"),
                            ({"archived": True}, "archived"), ({"fork": True}, "fork")):  # fmt: skip
