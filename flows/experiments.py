@@ -93,7 +93,9 @@ def run_tasks(tasks: Sequence[ExperimentTask]) -> None:
 
     @task(cache_policy=NO_CACHE)
     def results(name: str) -> None:
-        _write_results(rows[name].users[0])
+        spec = load_experiment(rows[name].users[0])
+        runs = outcomes(spec, up_to_date())
+        track_experiment(spec, runs, write_results(spec, runs), load_params())
 
     failed: dict[str, Any] = {}
     blocked: set[str] = set()
@@ -135,10 +137,3 @@ def _run_node(row: ExperimentTask, environment: Mapping[str, str]) -> None:
 def _may_run_again(task: object, run: TaskRun, state: State[Any]) -> bool:
     error = state.result(raise_on_failure=False)
     return isinstance(error, Busy) or (isinstance(error, LostServer) and run.run_count < TRIES)
-
-
-def _write_results(name: str) -> None:
-    """Write the results of an experiment over its finished runs, and record them in MLflow."""
-    spec = load_experiment(name)
-    runs = outcomes(spec, up_to_date())
-    track_experiment(spec, runs, write_results(spec, runs), load_params())

@@ -10,7 +10,6 @@ import argparse
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
 from statistics import fmean
 from urllib.error import HTTPError
@@ -23,6 +22,7 @@ from fusesearch.core.errors import ArtifactError, ConfigError
 from fusesearch.core.schema import Trajectory
 from fusesearch.core.storage import read_json
 from fusesearch.evaluation.costs import tokens_context
+from fusesearch.reporting.headroom import headroom_said
 from fusesearch.training.architectures import Architecture, config_of, folder_of
 from fusesearch.training.budget import (
     REFERENCE,
@@ -35,6 +35,7 @@ from fusesearch.training.budget import (
     training_flop,
     training_hours,
 )
+from fusesearch.training.serving import server_options, vllm_python
 
 CLONES_GB = 100.0
 """Room for clones and snapshots of real repositories: an estimate for 233 of them."""
@@ -104,8 +105,6 @@ def verl(place: Place) -> Iterator[Check]:
 
 def hardware(place: Place) -> Iterator[Check]:
     """GPUs, their memory, and the hours of training."""
-    from fusesearch.training.serving import server_options
-
     params, machine, on_cores = place.params, place.machine, place.params.model.dtype == "float32"
     if on_cores:
         yield Check("gpu", True, "not needed")
@@ -139,18 +138,23 @@ def hardware(place: Place) -> Iterator[Check]:
     if vllm and machine.count < ranks + serve:
         sleeping = SERVER_CONTEXT / max(machine.memory, 1)
         share = sleeping if options.enable_sleep_mode else options.gpu_memory_utilization
-    yield _step(place, model, "sft", "sft.max_length", params.sft.max_length)
+    sft, grpo = params.sft, params.grpo
+    rows, more = min(sft.micro_batch, sft.batch_size // ranks), "compute.ranks (as many such GPUs), lora"
+    yield _step("sft", model, rows * sft.max_length, machine.memory, ranks, 0, sft.lora.rank, "sft.max_length, micro_batch", more)
+    if by_verl:
+        yield _step("grpo", model, tokens, machine.memory, nodes * each, 0, 0, VERL_TOKENS, "trainer.nnodes")
+        return
     longest = params.agent.max_context_tokens + params.agent.max_new_tokens
     longest = min(longest, options.max_model_len or longest, model.positions)  # where a message is cut
-    if by_verl:
-        needed = training_bytes(model, tokens, nodes * each)
-        detail = f"{gib(needed):.1f} GiB on each of {nodes} x {each} GPUs at {tokens:,} tokens a pass"
-        less = longest_pass(model, machine.memory, nodes * each) // 1024 * 1024
-        hint = f"compute.verl_options: [{VERL_TOKENS}={less}], or more machines (trainer.nnodes)"
-        detail += f", {gib(machine.memory):.1f} GiB are there"
-        yield Check("grpo memory", needed <= machine.memory, detail, hint)
-    else:
-        yield _step(place, model, "grpo", "agent.max_context_tokens", longest, share)
+    rows = min(grpo.micro_batch, grpo.prompts_per_step * grpo.group // ranks)
+    tokens = max(grpo.tokens_per_pass, longest) if grpo.tokens_per_pass else rows * longest
+    reference, less = REFERENCE if grpo.kl and not grpo.lora.rank else 0, "agent.max_context_tokens, tokens_per_pass, micro_batch"
+    yield _step("grpo", model, tokens, (1 - share) * machine.memory, ranks, reference, grpo.lora.rank, less, more)
+
+
+def headroom(place: Place) -> Iterator[Check]:
+    """What RL can gain, where grpo has measured it."""
+    yield Check("rl headroom", True, headroom_said(place.params.grpo, place.root / "artifacts/grpo/metrics.json"))
 
 
 def weights(place: Place) -> Iterator[Check]:
@@ -173,8 +177,6 @@ def weights(place: Place) -> Iterator[Check]:
 
 def vllm(place: Place) -> Iterator[Check]:
     """vLLM, where rollouts, episodes or the teacher ask it."""
-    from fusesearch.training.serving import vllm_python
-
     params, teacher = place.params, place.params.teacher
     if "vllm" in (params.grpo.rollouts, params.evaluate.rollouts) or (teacher.model and not teacher.base_url):
         try:
@@ -203,7 +205,7 @@ def github(place: Place) -> Iterator[Check]:
         yield Check("github token", given, TOKEN, "set it to a token that can read public data")
 
 
-PROFILE: tuple[Callable[[Place], Iterator[Check]], ...] = (disk, verl, hardware, weights, vllm, teacher, github)
+PROFILE: tuple[Callable[[Place], Iterator[Check]], ...] = (disk, verl, hardware, headroom, weights, vllm, teacher, github)
 
 
 def _cluster(place: Place) -> tuple[int, ...]:
@@ -249,27 +251,14 @@ def _server(params: Params, model: Architecture, machine: Machine, options: argp
     return Check("vllm memory", needed <= room, detail, hint)
 
 
-def _step(place: Place, model: Architecture, stage: str, key: str, length: int, share: float = 0.0) -> Check:
-    """Whether a training step fits, with rows of ``length`` tokens (the param ``key``), beside a server's ``share``."""
-    params, ranks = place.params, place.params.compute.ranks
-    section, grpo = getattr(params, stage), params.grpo
-    rows = grpo.prompts_per_step * grpo.group if stage == "grpo" else params.sft.batch_size
-    limit, lora = grpo.tokens_per_pass or 0 if stage == "grpo" else 0, section.lora.rank
-    tokens = max(limit, length) if limit else min(section.micro_batch, rows // ranks) * length
-    reference = REFERENCE if stage == "grpo" and grpo.kl and not lora else 0
-    room, needed = (1 - share) * place.machine.memory, training_bytes(model, tokens, ranks, reference, lora)
-    detail = f"{gib(needed):.1f} GiB for {tokens:,} tokens at once (rows of {length:,}), {gib(room):.1f} GiB are free"
-    hints = []
-    if fits := longest_pass(model, room, ranks, reference, lora) // 1024 * 1024:
-        a_pass = f"grpo.tokens_per_pass: {fits}" if limit else f"{stage}.micro_batch: {fits // length or 1}"
-        hints.append(a_pass if fits >= length else f"{key}: {fits} at {a_pass}")
-    several = (more for more in (2, 4, 8, 16, 32, 64) if ranks < more <= rows)
-    if more := next((more for more in several if training_bytes(model, length, more, reference, lora) <= room), 0):
-        hints.append(f"compute.ranks: {more} on as many such GPUs")
-    if not lora and training_bytes(model, length, ranks, lora=16) <= room:
-        hints.append(f"{stage}.lora: {{rank: 16}}")
-    hints.append(f"GPUs of {ceil(gib(needed / (1 - share)))} GiB")
-    return Check(f"{stage} memory", needed <= room, detail, " or ".join(hints))
+def _step(
+    stage: str, model: Architecture, tokens: int, room: float, ranks: int, reference: int, lora: int, less: str, more: str
+) -> Check:
+    """Whether a step with ``tokens`` a pass fits into ``room`` bytes of each GPU; ``less`` and ``more`` name params to change."""
+    needed, fits = training_bytes(model, tokens, ranks, reference, lora), longest_pass(model, room, ranks, reference, lora)
+    detail = f"{gib(needed):.1f} GiB on each of {ranks} GPUs for {tokens:,} tokens at once, {gib(room):.1f} GiB are free"
+    hint = f"{fits:,} tokens at once fit: change {less}, {more}, or take larger GPUs"
+    return Check(f"{stage} memory", needed <= room, detail, hint)
 
 
 def _hours(

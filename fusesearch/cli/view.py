@@ -19,7 +19,6 @@ def view(
     truth: Annotated[Path | None, typer.Option(help="As for `score --truth`, or instances in .parquet.", metavar="FILE")] = None,
     repo: Repo = Path(),
     out: Annotated[Path | None, typer.Option(help="File to write; by default beside the trajectory.", metavar="FILE")] = None,
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Write an HTML page that shows an episode.
 
@@ -29,11 +28,10 @@ def view(
 
     ```
     fusesearch localize --repo . --issue issue.md --save trajectory.json
-    fusesearch view trajectory.json --open
+    fusesearch view trajectory.json
     fusesearch view artifacts/evaluate/cells/sft/trajectories.jsonl --instance ID --truth data/splits/validation.parquet
     ```
     """
-    import webbrowser
     from functools import partial
 
     from fusesearch.cli.episodes import read_episode, read_truth
@@ -49,5 +47,3 @@ def view(
     source = partial(readable_source, repository) if repository.root.name == episode.repo else lambda path: None
     save_text(page, render(page_of(episode, known, source)))
     typer.echo(page)
-    if open_page and not webbrowser.open(page.resolve().as_uri()):
-        typer.echo("fusesearch: no browser could be started; open the page yourself", err=True)

@@ -135,12 +135,8 @@ def test_a_file_that_is_not_a_trajectory_is_one_line(run, tmp_path, text):
     assert "none.json" in failed(run("view", tmp_path / "none.json"))
 
 
-def test_open_shows_the_page_that_was_made_and_one_that_cannot_be_written_is_one_line(run, saved, monkeypatch):
+def test_a_page_that_cannot_be_written_is_one_line(run, saved):
     assert "trajectory.json" in failed(run("view", saved, "--out", saved / "page.html"))
-    shown = []
-    monkeypatch.setattr("webbrowser.open", lambda url: not shown.append(url))
-    run("view", saved, "--open")
-    assert shown == [saved.with_suffix(".html").as_uri()]
 
 
 def test_the_page_loads_nothing_runs_nothing_and_its_links_lead_to_what_is_on_it():
