@@ -226,7 +226,7 @@ def mean_of(scores: Iterable[Score], field: str) -> float | None:
 def truth_of(instance: Instance) -> Truth:
     """The truth of an instance. Raises :class:`DataError` if it has none."""
     if instance.truth is None:
-        raise DataError(f"{instance.instance_id} has no truth: run the filter stage, or `fusesearch truth`, first")
+        raise DataError(f"{instance.instance_id} has no truth: run the filter stage first")
     return instance.truth
 
 
