@@ -54,7 +54,8 @@ class PackedGRPOTrainer(GRPOTrainer):
         if self.args.gradient_accumulation_steps != 1 or self.num_iterations != 1:
             raise ValueError("one update follows a batch: set gradient_accumulation_steps to 1")
         self.kl, self.beta = self.beta, 0.0  # TRL would compute the reference of all rollouts before the first pass
-        self.packed = self.model.config._attn_implementation.startswith("flash")
+        policy: Any = self.model
+        self.packed = policy.config._attn_implementation.startswith("flash")
         self._most_ratio = self.vllm_importance_sampling_clip_max or inf
         self._limit, self._rows, self._sync_once = tokens_per_pass, rows_per_pass, sync_once
         self._seen: list[tuple[torch.Tensor, ...]] = []
@@ -133,7 +134,8 @@ class PackedGRPOTrainer(GRPOTrainer):
         of = self.accelerator.unwrap_model(self.model)
         adapters = use_adapter(of, None) if self.ref_model is None else nullcontext()
         with torch.no_grad(), adapters, self.accelerator.autocast():
-            output = (self.ref_model or self.model)(**given, fused_lm_head=True)
+            policy: Any = self.ref_model or self.model
+            output = policy(**given, fused_lm_head=True)
         return output.log_probs[output.label_mask].float()
 
     def _log_tokens(self) -> None:
