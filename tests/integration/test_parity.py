@@ -83,14 +83,15 @@ def synthesized(instance, params):
 def rolled_out(instance, params, policy):
     episodes = Episodes(params, params.grpo, {instance.instance_id: instance}, lambda _: Repository("tree"), eos=0)
     group = params.grpo.group
-    return asyncio.run(episodes._run([instance.instance_id] * group, 0, policy, range(group)))[0]
+    return asyncio.run(episodes._episodes([instance.instance_id] * group, 0, policy, None, range(group)))[0]
 
 
 def grown(instance, params, policy):
     """The only line of a tree with one simulation and one child."""
     section = params.grpo.model_copy(update={"search": RolloutSearch(kind="mcts", simulations=1, children=1)})
     episodes = Episodes(params, section, {instance.instance_id: instance}, lambda _: Repository("tree"), eos=0)
-    found, padding = asyncio.run(episodes._run([instance.instance_id] * section.group, 0, policy, range(section.group)))[0]
+    ids = [instance.instance_id] * section.group
+    found, padding = asyncio.run(episodes._episodes(ids, 0, policy, None, range(section.group)))[0]
     assert padding.error
     return found
 
