@@ -107,7 +107,7 @@ async def step(state: State, episode: Episode, aside: Sequence[Message] = ()) ->
     if turn.usage.prompt_tokens + turn.usage.completion_tokens >= agent.max_context_tokens:
         turn.observations = [_refused(call, NOT_RUN_CONTEXT) for call in turn.calls]
         return replace(state, turns=turns, stop="max_context")
-    if number >= agent.max_turns:  # as in algorithm 1, a message with a call is no answer, whatever stands beside the call
+    if number >= agent.max_turns:  # as in algorithm 1: only a message without a call answers
         turn.observations = [_refused(call, NOT_RUN_LAST) for call in turn.calls]
         return replace(state, turns=turns, stop="max_turns")
     history = await observe(turn, episode.runner, agent, state.history)
