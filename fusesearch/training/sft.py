@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from fusesearch.training.nano.renaming import Names, kept_words, renamed
 from fusesearch.training.ranks import Log, rank, train_in_ranks, world_size
 from fusesearch.training.trainer import (
     adapters,
+    is_sharded,
     load_student,
     log_callback,
     quiet,
@@ -31,6 +32,9 @@ from fusesearch.training.trainer import (
     throughput,
     trainer_arguments,
 )
+
+ALIKE = 0.01
+"""Distance to another token's row, as a share of a row's length, below which nothing tells the two apart."""
 
 
 def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> dict[str, float]:
@@ -49,6 +53,7 @@ def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> 
     quiet()
     model, tokenizer = load_student(params.model.base, student_dtype(params.sft.lora, params), params.model.matmul)
     rows, dropped = tokenize(read_trajectories(trajectories), tokenizer, params)
+    spell_out(model, tokenizer, {label for row in rows for label in row["labels"]})
     figures = fit(model, tokenizer, rows, params.sft, params, out, on_log)
     if not rank():
         describe_checkpoint(out / "checkpoint", params)
@@ -158,6 +163,25 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
         if len(row["input_ids"]) <= params.sft.max_length
     ]
     return rows + drills, len(conversations + copies) - len(rows)
+
+
+def spell_out(model: Any, tokenizer: Any, tokens: Collection[int]) -> None:
+    """Give those of ``tokens`` that pretraining never reached the mean of the rows that spell them.
+
+    The rows of such tokens are all alike, and adapters cannot tell them apart: Qwen2.5-Coder has ``<tool_call>`` among hundreds,
+    and after SFT writes others in its place.
+    """
+    import torch
+
+    if rank() and is_sharded():
+        return  # this rank gets its share of the first one's weights
+    tables = {id(part.weight): part.weight.data for part in (model.get_input_embeddings(), model.get_output_embeddings())}
+    for text, token in tokenizer.get_added_vocab().items():
+        spelt = [piece for part in (text[:1], text[1:]) for piece in tokenizer(part, add_special_tokens=False).input_ids]
+        for rows in tables.values() if token in tokens else ():
+            apart = torch.linalg.vector_norm(rows - rows[token], dim=1, dtype=torch.float32)
+            if apart.kthvalue(2).values < ALIKE * rows[token].norm():
+                rows[token] = rows[spelt].mean(0)
 
 
 def describe_checkpoint(checkpoint: Path, params: Params) -> None:
