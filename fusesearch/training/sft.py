@@ -53,7 +53,7 @@ def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> 
     quiet()
     model, tokenizer = load_student(params.model.base, student_dtype(params.sft.lora, params), params.model.matmul)
     rows, dropped = tokenize(read_trajectories(trajectories), tokenizer, params)
-    spell_out(model, tokenizer, {label for row in rows for label in row["labels"]})
+    tell_apart(model, tokenizer, {label for row in rows for label in row["labels"]})
     figures = fit(model, tokenizer, rows, params.sft, params, out, on_log)
     if not rank():
         describe_checkpoint(out / "checkpoint", params)
@@ -165,23 +165,23 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
     return rows + drills, len(conversations + copies) - len(rows)
 
 
-def spell_out(model: Any, tokenizer: Any, tokens: Collection[int]) -> None:
-    """Give those of ``tokens`` that pretraining never reached the mean of the rows that spell them.
+def tell_apart(model: Any, tokenizer: Any, tokens: Collection[int]) -> None:
+    """Give each of ``tokens`` that pretraining never reached a row of its own, random and as long as rows are on average.
 
     The rows of such tokens are all alike, and adapters cannot tell them apart: Qwen2.5-Coder has ``<tool_call>`` among hundreds,
-    and after SFT writes others in its place.
+    and after SFT writes others in its place. A mean of other rows would not do: one of those always has the larger logit.
     """
     import torch
 
     if rank() and is_sharded():
         return  # this rank gets its share of the first one's weights
     tables = {id(part.weight): part.weight.data for part in (model.get_input_embeddings(), model.get_output_embeddings())}
-    for text, token in tokenizer.get_added_vocab().items():
-        spelt = [piece for part in (text[:1], text[1:]) for piece in tokenizer(part, add_special_tokens=False).input_ids]
-        for rows in tables.values() if token in tokens else ():
+    for token in sorted({*tokenizer.get_added_vocab().values()} & {*tokens}):
+        for rows in tables.values():
             apart = torch.linalg.vector_norm(rows - rows[token], dim=1, dtype=torch.float32)
             if apart.kthvalue(2).values < ALIKE * rows[token].norm():
-                rows[token] = rows[spelt].mean(0)
+                direction = torch.randn(rows.shape[1], generator=torch.Generator().manual_seed(token))
+                rows[token] = direction / direction.norm() * rows.norm(dim=1, dtype=torch.float32).mean()
 
 
 def describe_checkpoint(checkpoint: Path, params: Params) -> None:

@@ -15,7 +15,7 @@ from fusesearch.core.storage import read_instances, read_json, write_instances, 
 from fusesearch.training import gates, grpo, sft
 from fusesearch.training.environment import Rollout, columns_of
 from fusesearch.training.nano.base import train_base
-from fusesearch.training.sft import fit, spell_out, tokenize, train_sft
+from fusesearch.training.sft import fit, tell_apart, tokenize, train_sft
 from fusesearch.training.trainer import load_student, save_checkpoint, settle, trainer_arguments
 from tests.fakes.training import Killed, snapshots_in, stop_at
 from tests.integration.conftest import ANSWER, SEARCH
@@ -199,7 +199,7 @@ def test_adapters_train_beside_frozen_weights_and_the_checkpoint_has_them_merged
     assert json.loads((tmp_path / "out/checkpoint/config.json").read_text())["tie_word_embeddings"]
 
 
-def test_tokens_that_pretraining_never_reached_start_from_what_spells_them(base):
+def test_tokens_that_pretraining_never_reached_get_rows_of_their_own(base):
     model, tokenizer = load_student(base)
     assert tokenizer.add_tokens(["<call>", "</call>", "<dead>", "<apart>"]) == 4
     call, close, dead, apart = (tokenizer.convert_tokens_to_ids(text) for text in ("<call>", "</call>", "<dead>", "<apart>"))
@@ -207,11 +207,11 @@ def test_tokens_that_pretraining_never_reached_start_from_what_spells_them(base)
     rows = model.get_output_embeddings().weight.data
     rows[[call, close, dead]] = rows[dead] + torch.tensor([[1e-6], [0.0], [0.0]])
     before = rows.clone()
-    spell_out(model, tokenizer, {-100, call, close, apart, tokenizer.eos_token_id})
+    tell_apart(model, tokenizer, {-100, call, close, apart, tokenizer.eos_token_id})
     assert [token for token in range(len(rows)) if not torch.equal(rows[token], before[token])] == [call, close]
-    pieces = [piece for part in ("<", "call>") for piece in tokenizer.encode(part)]
-    torch.testing.assert_close(rows[call], before[pieces].mean(0))
-    assert not torch.allclose(rows[call], rows[close], rtol=0.1)
+    for token in (call, close):
+        assert rows[token].norm().item() == pytest.approx(before.norm(dim=1).mean().item(), rel=0.02)
+        assert (rows @ rows[token]).argmax() == token
     assert model.get_input_embeddings().weight.data_ptr() == rows.data_ptr()
 
 
