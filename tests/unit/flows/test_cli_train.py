@@ -36,7 +36,7 @@ def test_histories_become_the_profile_own_over_a_students_and_what_the_user_chan
     assert "about 60 train, the newest 20 are held out" in first.stdout
     assert "base checkpoint  the weights of ./no/base are not on this machine" in first.stdout
     stopped = run("train")
-    assert (stopped.exit_code, "lacks base checkpoint, tokenizer: what" in stopped.stderr) == (1, True)
+    assert (stopped.exit_code, "base checkpoint, tokenizer: what" in stopped.stderr) == (1, True)
     params = load_params(checkout / "params.yaml")
     assert (params.profile, params.sft.epochs, params.mine.source) == ("own", 9, "git")
     assert params.mine.git.repositories == [f"o/n={checkout / 'clone'}"]
